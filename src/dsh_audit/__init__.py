@@ -1,0 +1,1 @@
+"""dsh-audit: offline, read-only replay and audit of DeepSeek Harness session logs."""

@@ -1,0 +1,82 @@
+"""Session header, event and surface operation: the one vocabulary that every log format decodes into.
+
+Opaque JSON (``data``, messages, headers) stays plain dict, list, str, int, float, bool and None, in the key order of
+the log; it is shared, never changed. Source: spec session-log 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+Json: TypeAlias = Any
+"""A JSON value as ``ecma.parse`` gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHeader:
+    """The first line of a log.
+
+    Args:
+        version: format version the row claims.
+        seed_length: v0 and v1 only: number of inherited events; None when not seeded.
+        is_seeded: v2 and later only.
+        raw: the row as parsed, key order kept.
+    """
+
+    version: int
+    id: str
+    created_at: int
+    cwd: str | None
+    parent_session: str | None
+    seed_length: int | None
+    is_seeded: bool | None
+    origin: str | None
+    delegation_depth: int
+    agent_preset: str | None
+    raw: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceOp:
+    """How a surface event changes the surface.
+
+    ``append`` pushes the event; ``replace`` puts it in the place of the inclusive range of nodes from ``start`` to
+    ``end``, both found by position in the surface (``start`` may be the larger seq).
+    """
+
+    op: Literal["append", "replace"]
+    start: int | None = None
+    end: int | None = None
+
+
+APPEND = SurfaceOp("append")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a session, in the shape of its own format version.
+
+    Args:
+        seq: dense from 0.
+        time: milliseconds since the epoch, as logged.
+        data: payload, opaque JSON, shape of the log's own format version.
+        ignorable: the row carried ``ignorable: true``.
+        source_event_seqs: expanded to single numbers; None when the row has none.
+        surface_op: None for events that are not on the surface.
+        line: line number in the decoded log, from 1 (a packed row gives several events of one line); 0 if made here.
+    """
+
+    type: str
+    seq: int
+    time: int | float
+    data: Json
+    ignorable: bool = False
+    source_event_seqs: tuple[int, ...] | None = None
+    surface_op: SurfaceOp | None = None
+    line: int = 0
+
+
+SURFACE_TYPES = frozenset({"user/message", "assistant/message", "tool/result"})
+SURFACE_TYPES_V3 = SURFACE_TYPES | {"system/message"}
+SURFACE_TYPES_V4 = SURFACE_TYPES_V3 | {"developer/message"}

@@ -1,0 +1,15 @@
+"""Every finding code, one module a family; ``RULES`` lists them once."""
+
+from dsh_audit.finding import Rule
+from dsh_audit.rules import log
+
+_FAMILIES = (log,)
+
+RULES: dict[str, Rule] = {
+    rule.code: rule
+    for family in _FAMILIES
+    for rule in sorted(
+        (value for value in vars(family).values() if isinstance(value, Rule)), key=lambda rule: rule.code
+    )
+}
+"""Code → rule, ordered by family and code."""
