@@ -85,7 +85,7 @@ class Body:
     @classmethod
     def of(cls, fragments: Iterable[Fragment]) -> Body:
         """A body that shares nothing."""
-        return cls(tuple(fragments), _EMPTY_RUN, 0, ())
+        return cls((), _EMPTY_RUN, 0, tuple(fragments))
 
     def fragments(self) -> Iterator[Fragment]:
         """All fragments in order."""
