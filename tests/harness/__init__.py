@@ -1,0 +1,1 @@
+"""Tests that run the real harness or its released packages."""
