@@ -1,0 +1,114 @@
+"""The range that a failed compaction would have replaced, computed again: it is not logged. Spec dispatch 5.3."""
+
+from __future__ import annotations
+
+import re
+
+from dsh_audit import ecma
+from dsh_audit.events import Event, Json
+from dsh_audit.projection.messages import derive_event_message
+from dsh_audit.projection.state import Snapshot
+
+DEFAULT_RETAIN_RATIO = 0.16
+_STATED_PRICE = re.compile(r">= ?(\d+)\)")
+_MAX_CANDIDATES = 64
+
+
+def find_ranges(snapshot: Snapshot, start: Event, error: Json, *, overflow: bool) -> tuple[tuple[int, ...], ...]:
+    """Possible shadowed ranges, best first, each the seqs of its nodes.
+
+    Args:
+        snapshot: folds at ``compaction/start``.
+        start: that event; a null ``turn`` marks a manual run.
+        error: the ``error`` of ``compaction/end``; a "not smaller" error states the price of the range.
+        overflow: the run follows a context overflow.
+    """
+    messages = [(node.seq, derive_event_message(node)) for node in snapshot.surface]
+    first = 1 if messages and snapshot.surface[0].type == "system/message" else 0
+    prices = [price_message(message) for _, message in messages]
+    cuts = _balanced_cuts([message for _, message in messages], first)
+    manual = isinstance(start.data, dict) and start.data.get("turn") is None
+    best = _retained_cut(prices, cuts, 0.0 if manual or overflow else _retention(snapshot))
+    ordered = sorted(cuts, key=lambda cut: (cut != best, -cut))
+    stated = _STATED_PRICE.search(error) if isinstance(error, str) else None
+    if stated:
+        price = int(stated.group(1))
+        ordered.sort(key=lambda cut: sum(prices[first:cut]) != price)
+    seqs = [seq for seq, _ in messages]
+    return tuple(tuple(seqs[first:cut]) for cut in ordered[:_MAX_CANDIDATES])
+
+
+def _retention(snapshot: Snapshot) -> float:
+    context = snapshot.request_context
+    window = context.data.get("contextWindow") if context is not None else None
+    return int(window * DEFAULT_RETAIN_RATIO) if isinstance(window, int | float) else 0.0
+
+
+def _retained_cut(prices: list[int], cuts: list[int], retain: float) -> int | None:
+    total, cut = 0, len(prices)
+    for index in range(len(prices) - 1, -1, -1):
+        total += prices[index]
+        cut = index
+        if total >= retain:
+            break
+    return max((candidate for candidate in cuts if candidate <= cut), default=None)
+
+
+def _balanced_cuts(messages: list[Json], first: int) -> list[int]:
+    """Indexes with at least one node before them and no tool call before whose result is at or after them."""
+    open_calls: set[str] = set()
+    results = _result_positions(messages)
+    cuts: list[int] = []
+    for index, message in enumerate(messages):
+        if index > first and not open_calls:
+            cuts.append(index)
+        for block in _blocks(message):
+            if block.get("type") == "tool-call" and results.get(block.get("id"), -1) > index:
+                open_calls.add(block["id"])
+        open_calls.difference_update(_result_ids(message))
+    return cuts
+
+
+def _result_positions(messages: list[Json]) -> dict[Json, int]:
+    return {ident: index for index, message in enumerate(messages) for ident in _result_ids(message)}
+
+
+def _result_ids(message: Json) -> list[str]:
+    if not isinstance(message, dict):
+        return []
+    if message.get("role") == "tool":
+        return [message["toolCallId"]]
+    return [block["toolCallId"] for block in _blocks(message) if block.get("type") == "tool-result"]
+
+
+def _blocks(message: Json) -> list[Json]:
+    content = message.get("content") if isinstance(message, dict) else None
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def price_message(message: Json) -> int:
+    """The harness's own estimate of a message in tokens; 0 when the node yields none.
+
+    Source: spec dispatch 5.3 (price of a node). Lengths are UTF-16 code units.
+    """
+    if message is None:
+        return 0
+    if message.get("role") == "system":
+        return _quarter(sum(ecma.length(block.get("text", "")) for block in _blocks(message))) + 4
+    return 4 + sum(_price_block(block) for block in _blocks(message))
+
+
+def _price_block(block: Json) -> int:
+    kind = block.get("type")
+    if kind in ("text", "reasoning"):
+        return _quarter(ecma.length(block["text"])) + 4
+    if kind == "tool-call":
+        return _quarter(ecma.length(block["name"])) + _quarter(ecma.length(block["arguments"])) + 4
+    if kind == "tool-result":
+        return 4 + sum(_price_block(inner) for inner in _blocks(block))
+    plain = {key: value for key, value in block.items() if key != "offloaded"}
+    return 4 + _quarter(ecma.length(ecma.stringify_text(plain)))
+
+
+def _quarter(length: int) -> int:
+    return -(-length // 4)

@@ -1,0 +1,176 @@
+"""One-shot calls: session title, compaction, DeepSeek web search. Source: spec dispatch 5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from dsh_audit.dispatch.compaction_range import find_ranges
+from dsh_audit.dispatch.model import Dispatch, Outcome, Prepared, WireCount
+from dsh_audit.dispatch.wire_count import MARKED
+from dsh_audit.events import Event, Json
+from dsh_audit.projection.state import SessionState, Snapshot
+
+_TITLE_SENT = WireCount(1, 1, "the title provider answered")
+_LOGGED_FIRST = WireCount(0, 1, "logged before the call, which may have been aborted")
+_SUMMARY_SENT = WireCount(1, 1, "the summary came from a model call")
+_SUMMARY_OTHER = WireCount(0, 1, "another summariser made the summary; its call is not logged")
+_REMOTE_FAILURE = WireCount(1, 1, "the compaction error comes after the provider's answer")
+_COMPACTION_OPEN = WireCount(0, 1, "the compaction was cancelled or never finished")
+
+
+@dataclass(slots=True)
+class _OpenTitle:
+    prepared: Prepared
+    turns_left: int = 2
+
+
+@dataclass(slots=True)
+class _OpenCompaction:
+    event: Event
+    snapshot: Snapshot
+    overflow: bool
+    markers: list[int] = field(default_factory=list)
+    summary: Event | None = None
+
+
+class OneShots:
+    """Follows the one-shot calls of a log."""
+
+    def __init__(self) -> None:
+        self._title: _OpenTitle | None = None
+        self._compaction: _OpenCompaction | None = None
+
+    @property
+    def low_water(self) -> int | None:
+        """Smallest ``opened_seq`` still to come from here, None when nothing is open."""
+        title = self._title.prepared.dispatch.opened_seq if self._title else None
+        compaction = self._compaction.event.seq if self._compaction else None
+        return min((seq for seq in (title, compaction) if seq is not None), default=None)
+
+    def claims_marker(self, event: Event) -> bool:
+        """Whether a delivery marker belongs to an open one-shot call: its ``throughSeq`` is not before the opening."""
+        through = event.data.get("throughSeq") if isinstance(event.data, dict) else None
+        if not isinstance(through, int):
+            return False
+        if self._compaction is not None and through >= self._compaction.event.seq:
+            self._compaction.markers.append(event.seq)
+            return True
+        if self._title is not None and through >= self._title.prepared.dispatch.opened_seq:
+            prepared = self._title.prepared
+            if prepared.dispatch.marker_seqs:
+                return False
+            dispatch = replace(prepared.dispatch, marker_seqs=(event.seq,), wire=MARKED)
+            self._title.prepared = replace(prepared, dispatch=dispatch)
+            return True
+        return False
+
+    def see(self, event: Event, state: SessionState, failure_code: str) -> list[Prepared]:
+        """Take note of an event before it is applied to ``state``; returns the calls that are decided by it."""
+        kind = event.type
+        if kind == "session/title-llm-request":
+            done = self._close_title()
+            self._title = _OpenTitle(_one_shot("title", event, state, _LOGGED_FIRST))
+            return done
+        if kind == "session/title":
+            return self._title_answer(event)
+        if kind == "web/deepseek-search-llm-request":
+            return [_one_shot("web-search", event, state, _LOGGED_FIRST)]
+        if kind == "compaction/start":
+            done = self._close_compaction(None)
+            overflow = failure_code == "CONTEXT_WINDOW_EXCEEDED"
+            self._compaction = _OpenCompaction(event, state.snapshot(), overflow)
+            return done
+        if kind == "compaction/summary" and self._compaction is not None:
+            self._compaction.summary = event
+            return []
+        if kind == "compaction/end":
+            return self._close_compaction(event)
+        if kind == "session/end-seed":
+            return self.finish()
+        if kind == "turn/start" and self._title is not None:
+            self._title.turns_left -= 1
+            return self._close_title() if self._title.turns_left == 0 else []
+        return []
+
+    def finish(self) -> list[Prepared]:
+        """The calls that were open when the log or the process ended."""
+        return [*self._close_title(), *self._close_compaction(None)]
+
+    def _title_answer(self, event: Event) -> list[Prepared]:
+        source = event.data.get("source") if isinstance(event.data, dict) else None
+        if self._title is None or not isinstance(source, dict) or source.get("kind") == "fallback":
+            return []
+        prepared = self._title.prepared
+        wire = prepared.dispatch.wire if prepared.dispatch.marker_seqs else _TITLE_SENT
+        dispatch = replace(
+            prepared.dispatch, wire=wire, outcome="completed", settled_seq=event.seq, settled_time_ms=event.time
+        )
+        self._title.prepared = replace(prepared, dispatch=dispatch)
+        return self._close_title()
+
+    def _close_title(self) -> list[Prepared]:
+        title, self._title = self._title, None
+        return [] if title is None else [title.prepared]
+
+    def _close_compaction(self, end: Event | None) -> list[Prepared]:
+        opened, self._compaction = self._compaction, None
+        return [] if opened is None else [_compaction(opened, end)]
+
+
+def _one_shot(kind: str, event: Event, state: SessionState, wire: WireCount) -> Prepared:
+    dispatch = Dispatch(
+        kind="title" if kind == "title" else "web-search",
+        turn=None,
+        step=None,
+        attempt=None,
+        prefix_seq=event.seq,
+        opened_seq=event.seq,
+        settled_seq=None,
+        wire=wire,
+        outcome="open",
+        time_ms=event.time,
+    )
+    return Prepared(dispatch, replace(state.snapshot(), prefix_seq=event.seq), event)
+
+
+def _compaction(opened: _OpenCompaction, end: Event | None) -> Prepared:
+    start, summary = opened.event, opened.summary
+    data = summary.data if summary is not None else {}
+    error = end.data.get("error") if end is not None and isinstance(end.data, dict) else None
+    candidates = () if summary is not None else find_ranges(opened.snapshot, start, error, overflow=opened.overflow)
+    settled = summary or end
+    dispatch = Dispatch(
+        kind="compaction",
+        turn=start.data.get("turn") if isinstance(start.data, dict) else None,
+        step=None,
+        attempt=None,
+        prefix_seq=start.seq,
+        opened_seq=start.seq,
+        settled_seq=settled.seq if settled is not None else None,
+        wire=_compaction_wire(opened, error),
+        outcome=_compaction_outcome(summary, end),
+        failure=error,
+        usage=data.get("usage"),
+        time_ms=start.time,
+        settled_time_ms=settled.time if settled is not None else None,
+        recomputed=summary is None,
+        marker_seqs=tuple(opened.markers),
+    )
+    return Prepared(dispatch, replace(opened.snapshot, prefix_seq=start.seq), summary, start, candidates)
+
+
+def _compaction_outcome(summary: Event | None, end: Event | None) -> Outcome:
+    if summary is not None:
+        return "completed"
+    return "open" if end is None else "failed"
+
+
+def _compaction_wire(opened: _OpenCompaction, error: Json) -> WireCount:
+    if opened.markers:
+        return MARKED
+    if opened.summary is not None:
+        called = opened.summary.data.get("llmStreamCall") is True
+        return _SUMMARY_SENT if called else _SUMMARY_OTHER
+    if isinstance(error, str) and "not smaller" in error:
+        return _REMOTE_FAILURE
+    return _COMPACTION_OPEN

@@ -1,0 +1,40 @@
+"""What opens and settles an attempt in formats 2 and later: one settlement event each. Spec dispatch 3."""
+
+from __future__ import annotations
+
+from dsh_audit.dispatch.steps import StepTracker
+from dsh_audit.events import Event, Json
+from dsh_audit.projection.state import SessionState
+
+
+class SettlementAttempts:
+    """Reads ``assistant/message`` and ``assistant/attempt`` as one attempt each."""
+
+    def __init__(self, tracker: StepTracker) -> None:
+        self._tracker = tracker
+
+    def see(self, event: Event, state: SessionState) -> None:
+        """Take note of an event before it is applied to ``state``."""
+        if event.type not in ("assistant/message", "assistant/attempt"):
+            return
+        data = event.data
+        attempt = self._tracker.begin(data.get("turn"), data.get("step"), state, event)
+        attempt.message = event.type == "assistant/message"
+        attempt.interrupted = data.get("interrupted") is True
+        for record in data.get("stream", ()):
+            if record.get("type") != "chunk":
+                attempt.chunks += _members(record)
+                continue
+            attempt.chunks += 1
+            chunk = record["chunk"]
+            if chunk.get("type") == "usage":
+                attempt.usage = chunk["usage"]
+            elif chunk.get("type") == "finish":
+                attempt.finish = chunk["reason"]
+        attempt.usage = data.get("usage", attempt.usage)
+        attempt.settled_seq, attempt.settled_time_ms = event.seq, event.time
+        self._tracker.settle(attempt)
+
+
+def _members(record: Json) -> int:
+    return len(record.get("texts", record.get("args", ())))
