@@ -7,5 +7,103 @@ TORN_TAIL = Rule(
     severity=Severity.WARNING,
     title="The log ends inside a row or frame; the harness drops this tail on the next resume.",
     advice="Nothing is lost but the last append; audit again after the session was resumed.",
-    example="torn tail: 37 bytes after the last complete row are not used",
+    example="37 bytes after the last complete row are not used",
+)
+DROPPED_TAIL = Rule(
+    code="log/dropped-tail",
+    severity=Severity.WARNING,
+    title="Rows at the end do not decode or do not continue the sequence; no later turn end follows them.",
+    advice="The harness cuts these rows on the next resume; the events before them are sound.",
+    example="seq 18 where 17 was next (gap); 3 rows from line 19 on are not used",
+)
+DAMAGED = Rule(
+    code="log/damaged",
+    severity=Severity.ERROR,
+    title="Committed data is damaged: a row does not decode or breaks the sequence, and later turns follow it.",
+    advice="Only requests before the named seq can be checked; restore the file from a backup or an older generation.",
+    example="seq 40 where 38 was next (gap); 211 rows from line 40 on are not used",
+)
+BAD_FRAME = Rule(
+    code="log/bad-frame",
+    severity=Severity.ERROR,
+    title="A zstd frame cannot be decoded; everything from it on is lost.",
+    advice="Restore the file from a backup; the frames before it are sound.",
+    example="no zstd frame starts here (wrong magic number)",
+)
+OPEN_ROW = Rule(
+    code="log/open-row",
+    severity=Severity.ERROR,
+    title="A complete zstd frame ends inside a row; the harness refuses such a log.",
+    advice="The row was read as if it ended with the frame; the writer of this file did not keep the container rules.",
+    example="a complete frame ends inside a row (52 bytes without a newline)",
+)
+FIRST_FRAME = Rule(
+    code="log/first-frame",
+    severity=Severity.ERROR,
+    title="The first zstd frame is not exactly the session header line; the harness refuses such a log.",
+    advice="Usually a tool has compressed the file again as one frame; the content was read all the same.",
+    example="the first frame holds 412 complete lines, not exactly the session header line",
+)
+ROW_TOO_LARGE = Rule(
+    code="log/row-too-large",
+    severity=Severity.ERROR,
+    title="A row is larger than any the harness can write or read.",
+    advice="Only the events before it can be checked.",
+    example="row of more than 268435456 bytes",
+)
+UNKNOWN_EVENT = Rule(
+    code="log/unknown-event",
+    severity=Severity.ERROR,
+    title="An event type that is neither known nor marked ignorable; it may change what the model sees.",
+    advice="Nothing from this event on is claimed; a plugin wrote it, or a newer release of the harness.",
+    example="unknown required event 'acme/rewrite'",
+)
+IGNORED_EVENT = Rule(
+    code="log/ignored-event",
+    severity=Severity.INFO,
+    title="An unknown event that its writer marked ignorable; it has no effect on requests.",
+    advice="None needed.",
+    example="unknown ignorable event 'acme/note'",
+)
+PROJECTED = Rule(
+    code="log/projected",
+    severity=Severity.INFO,
+    title="The log is a projected fixture: event bodies without seq and time.",
+    advice="Times and cache expiry cannot be judged.",
+    example="rows carry neither seq nor time; both were numbered here",
+)
+NO_SESSION_HEADER = Rule(
+    code="log/no-session-header",
+    severity=Severity.WARNING,
+    title="The log has no session header line.",
+    advice="Session id and format version are assumed; add the header line to check them.",
+    example="no session header; format 0 assumed",
+)
+UNREADABLE = Rule(
+    code="log/unreadable",
+    severity=Severity.ERROR,
+    title="One of several logs could not be read at all.",
+    advice="See the message; the other logs were audited.",
+    example="not a session log: the file is empty",
+)
+NAME_MISMATCH = Rule(
+    code="log/name-mismatch",
+    severity=Severity.ERROR,
+    title="The format version in the file name differs from the one in the session header; the harness refuses it.",
+    advice="Rename the file, or find out which tool renamed it.",
+    example="session.v3.jsonl holds format 4",
+)
+MIXED_ENCODINGS = Rule(
+    code="log/mixed-encodings",
+    severity=Severity.WARNING,
+    title="Plain and zstd logs lie in one place; the harness expects one encoding.",
+    advice="Keep one of them; the one with the highest generation was read.",
+    example="both session.jsonl and session.jsonl.zstd are present",
+)
+PROJECTION = Rule(
+    code="log/projection",
+    severity=Severity.ERROR,
+    title="An event cannot be applied to the surface; the harness refuses such a history.",
+    advice="Nothing from this event on is claimed.",
+    example="replacement starts at seq 12, which is not on the surface",
 )
