@@ -1,0 +1,134 @@
+"""What a log cannot know about its requests: the deployment, with defaults and their provenance.
+
+A log records neither the harness version, nor the base URL, nor model capabilities, nor plugin packages. They come
+from an optional file; every default that a request falls back to is listed beside the claim (``Used``).
+Source: spec wire-deepseek 10, dispatch 10.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from jsonschema import Draft202012Validator
+
+from dsh_audit.errors import DeploymentError
+from dsh_audit.events import Json
+
+Protocol = Literal[
+    "deepseek-chat-completions",
+    "deepseek-messages",
+    "openai-completions",
+    "openai-responses",
+    "anthropic-messages",
+    "azure-openai-responses",
+]
+
+DEFAULT_EFFORT = "high"
+DEFAULT_CHAT_URL = "https://api.deepseek.com"
+DEFAULT_MESSAGES_URL = "https://api.deepseek.com/anthropic"
+DEFAULT_HARNESS = {0: "0.1.1-rc.2", 1: "0.1.1-rc.2", 2: "0.1.3-alpha.2", 3: "0.1.5-rc.1", 4: "0.2.1-rc.2"}
+"""Release assumed for a log version when the deployment names none: the last one that wrote it and was run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A value that is not in the log and went into a request.
+
+    Args:
+        name: path in the deployment file, dotted.
+        value: what was used.
+        source: ``deployment``, ``default`` or ``capture``.
+    """
+
+    name: str
+    value: Json
+    source: Literal["deployment", "default", "capture"]
+
+    def to_json(self) -> dict[str, Any]:
+        """As in every report."""
+        return {"name": self.name, "value": self.value, "source": self.source}
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A parsed deployment file (schemas/deployment.schema.json); empty when the user gave none.
+
+    Args:
+        raw: the parsed file.
+        constants: long fixed texts by name, from ``--constant NAME=FILE`` or the file.
+        catalog: resolved model entries by api and id, read from an installed package (``--catalog``).
+    """
+
+    raw: Mapping[str, Json] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
+    catalog: Mapping[str, Json] | None = None
+
+    def look_up(self, *path: str) -> Json:
+        """The value at a path of keys, None when absent."""
+        value: Json = self.raw
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return value
+
+    def get(self, *path: str, default: Json = None) -> Used:
+        """The value at a path or the default, with where it came from."""
+        value = self.look_up(*path)
+        name = ".".join(path)
+        return Used(name, default, "default") if value is None else Used(name, value, "deployment")
+
+    def harness_version(self, format_version: int) -> Used:
+        """Release of the harness that sent the requests of a log of this format."""
+        return self.get("harness", "version", default=DEFAULT_HARNESS.get(format_version, "0.2.1-rc.2"))
+
+    def model(self, provider: str, model: str, key: str, default: Json = None) -> Used:
+        """A capability of one route: ``providers.<provider>.models.<model>.<key>``, else the provider's own key."""
+        own = self.get("providers", provider, "models", model, key)
+        if own.value is not None:
+            return own
+        shared = self.get("providers", provider, key)
+        return shared if shared.value is not None else Used(own.name, default, "default")
+
+    def adapter(self, provider: str) -> Used:
+        """``llm-deepseek`` unless the deployment says ``llm-pi-ai`` for the route."""
+        return self.get("providers", provider, "adapter", default="llm-deepseek")
+
+
+def parse_deployment(
+    data: bytes,
+    *,
+    name: str,
+    schema: Mapping[str, Json],
+    constants: Mapping[str, str] | None = None,
+    read_constant: Callable[[str], str] | None = None,
+) -> Deployment:
+    """Parse a TOML or JSON deployment file.
+
+    Args:
+        data: the file.
+        name: as the user named it; ``.json`` selects JSON, anything else TOML.
+        schema: schemas/deployment.schema.json.
+        constants: given on the command line; they win over the file's.
+        read_constant: reads a constant that the file names by path.
+
+    Raises:
+        DeploymentError: not parseable, or a key or value that the schema does not allow.
+    """
+    try:
+        text = data.decode("utf-8")
+        raw = json.loads(text) if name.endswith(".json") else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DeploymentError(f"{name}: not a valid deployment file: {error}") from None
+    errors = sorted(Draft202012Validator(schema).iter_errors(raw), key=lambda error: list(map(str, error.path)))
+    if errors:
+        place = "/".join(map(str, errors[0].path)) or "top level"
+        message = errors[0].message if len(errors[0].message) < 200 else errors[0].message[:200] + "…"
+        raise DeploymentError(f"{name}: {place}: {message}", hint="see schemas/deployment.schema.json")
+    named = dict(constants or {})
+    for constant, path in (raw.get("constants") or {}).items():
+        if constant not in named and read_constant is not None:
+            named[constant] = read_constant(path)
+    return Deployment(raw, named)

@@ -1,0 +1,188 @@
+"""Dispatch + folds → the neutral request: what the harness hands to its adapter, before any bytes.
+
+Source: spec wire-deepseek 2, 7, 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dsh_audit.dispatch.model import Dispatch, Prepared
+from dsh_audit.events import Json, SessionHeader
+from dsh_audit.projection.messages import DerivedMessage, derive_event_message
+from dsh_audit.projection.state import Snapshot
+
+Purpose = Literal["step", "session-title", "compaction", "web-search"]
+
+COMPACTION_INSTRUCTION = "compaction-instruction"
+DEFAULT_COMPACTION_TOKENS = {0: 8192, 1: 8192, 2: 8192, 3: 8192, 4: 65536}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One neutral request.
+
+    Args:
+        dispatch: where in the log it was sent.
+        session_header: of the log.
+        purpose: why the call was made.
+        provider: provider route.
+        model: model id.
+        config: settings of the call: any of maxTokens, reasoningEffort, temperature, stop.
+        system: the call's own system text; None when there is none (v3 and later keep it in the messages).
+        system_seq: the event it comes from.
+        tools: tool definitions in order, None when absent.
+        tools_seq: the event they come from.
+        snapshot: folds over the prefix; ``snapshot.surface`` holds the messages of a step.
+        messages: the messages of a one-shot call in order; None for a step.
+        constant: name of the fixed text sent as the last user message, None when there is none.
+        literal: the logged body of a web search.
+        why_not: reasons why no body follows from the log; empty when one does.
+    """
+
+    dispatch: Dispatch
+    session_header: SessionHeader
+    purpose: Purpose
+    provider: str
+    model: str
+    config: dict[str, Json]
+    system: str | None
+    system_seq: int | None
+    tools: list[Json] | None
+    tools_seq: int | None
+    snapshot: Snapshot
+    messages: tuple[DerivedMessage, ...] | None = None
+    constant: str | None = None
+    literal: Json = None
+    why_not: tuple[str, ...] = ()
+
+    @property
+    def format_version(self) -> int:
+        """Format version of the log the request was found in."""
+        return self.session_header.version
+
+
+def build_requests(prepared: Prepared, session_header: SessionHeader) -> tuple[Request, ...]:
+    """The request of a dispatch; several, best first, where the log leaves a choice (failed compaction)."""
+    kind = prepared.dispatch.kind
+    if kind == "step":
+        return (_step(prepared, session_header),)
+    if kind == "title":
+        return (_title(prepared, session_header),)
+    if kind == "web-search":
+        return (_search(prepared, session_header),)
+    return _compactions(prepared, session_header)
+
+
+def _blank(prepared: Prepared, session_header: SessionHeader, purpose: Purpose) -> Request:
+    return Request(
+        dispatch=prepared.dispatch,
+        session_header=session_header,
+        purpose=purpose,
+        provider="",
+        model="",
+        config={},
+        system=None,
+        system_seq=None,
+        tools=None,
+        tools_seq=None,
+        snapshot=prepared.snapshot,
+    )
+
+
+def _step(prepared: Prepared, session_header: SessionHeader) -> Request:
+    blank = _blank(prepared, session_header, "step")
+    event = prepared.snapshot.request_header
+    if event is None:
+        return replace(blank, why_not=("no request header precedes the dispatch",))
+    header = event.data["header"]
+    config = dict(header["config"])
+    provider, model = config.pop("provider"), config.pop("model")
+    return replace(
+        blank,
+        provider=provider,
+        model=model,
+        config=config,
+        system=header.get("system"),
+        system_seq=event.seq if header.get("system") is not None else None,
+        tools=header.get("tools"),
+        tools_seq=event.seq,
+    )
+
+
+def _title(prepared: Prepared, session_header: SessionHeader) -> Request:
+    event = prepared.event
+    assert event is not None
+    data = event.data
+    config = {"maxTokens": data["maxTokens"]} if "maxTokens" in data else {}
+    if "reasoningEffort" in data:
+        config["reasoningEffort"] = data["reasoningEffort"]
+    return replace(
+        _blank(prepared, session_header, "session-title"),
+        provider=data["route"]["provider"],
+        model=data["route"]["model"],
+        config=config,
+        system=data.get("system"),
+        system_seq=event.seq,
+        messages=tuple(DerivedMessage(event.seq, message) for message in data["messages"]),
+    )
+
+
+def _search(prepared: Prepared, session_header: SessionHeader) -> Request:
+    event = prepared.event
+    assert event is not None
+    body = event.data.get("body")
+    model = body.get("model", "") if isinstance(body, dict) else ""
+    return replace(
+        _blank(prepared, session_header, "web-search"), provider="deepseek-search", model=model, literal=body
+    )
+
+
+def _compactions(prepared: Prepared, session_header: SessionHeader) -> tuple[Request, ...]:
+    base = _with_header_tools(_blank(prepared, session_header, "compaction"))
+    summary = prepared.event
+    if summary is not None and summary.data.get("llmStreamCall") is not True:
+        return (replace(base, why_not=("another summariser made this compaction; its call is not logged",)),)
+    if summary is not None:
+        data = summary.data
+        base = replace(base, provider=data["provider"], model=data["model"])
+        if "maxTokens" in data:
+            base = replace(base, config={"maxTokens": data["maxTokens"]})
+        return (_compaction_over(base, tuple(data["shadowedSeqs"])),)
+    if not prepared.candidates:
+        return (replace(base, why_not=("the range of the failed compaction cannot be computed",)),)
+    return tuple(_compaction_over(base, candidate) for candidate in prepared.candidates)
+
+
+def _with_header_tools(base: Request) -> Request:
+    """System text, tools and (for failed compactions) the route of the request header in force."""
+    event = base.snapshot.request_header
+    if event is None:
+        return base
+    header = event.data["header"]
+    return replace(
+        base,
+        provider=header["config"]["provider"],
+        model=header["config"]["model"],
+        config={"maxTokens": DEFAULT_COMPACTION_TOKENS[base.format_version]},
+        system=header.get("system"),
+        system_seq=event.seq if header.get("system") is not None else None,
+        tools=header.get("tools"),
+        tools_seq=event.seq,
+    )
+
+
+def _compaction_over(base: Request, seqs: tuple[int, ...]) -> Request:
+    surface = base.snapshot.surface
+    nodes = {node.seq: node for node in surface}
+    missing = [seq for seq in seqs if seq not in nodes]
+    if missing:
+        return replace(base, why_not=(f"the shadowed range names seq {missing[0]}, which is not on the surface",))
+    chosen = [nodes[seq] for seq in seqs]
+    head = next(iter(surface), None)
+    if head is not None and head.type == "system/message" and head.seq not in seqs:
+        chosen.insert(0, head)
+    derived = ((node.seq, derive_event_message(node)) for node in chosen)
+    messages = tuple(DerivedMessage(seq, message) for seq, message in derived if message is not None)
+    return replace(base, messages=messages, constant=COMPACTION_INSTRUCTION)
