@@ -61,6 +61,7 @@ class ChatEncoder:
             start = len(self._surface)
         else:
             self._run, self._leading = FragmentRun(), leading
+        self._surface = None
         added = derive_nodes(surface[start:], surface.marks)
         _append(self._run, added, first=first and len(self._run) == 0)
         self._surface = surface
