@@ -163,9 +163,9 @@ class _Builder:
         return raw
 
     def broken_rewrite(self, how: str) -> Raw:
+        result = self.raw("tool/result", surface_data("tool/result", len(self.events)))
+        self.add({**result, "surfaceOp": "append"})
         raw = self.rewrite()
-        if raw["surfaceOp"] == "append":
-            return raw
         if how == "rewrite-two":
             raw["surfaceOp"] = {"op": "replace", "start": self.nodes[0], "end": self.nodes[-1]}
             raw["sourceEventSeqs"] = list(self.nodes)

@@ -104,16 +104,8 @@ def run_script(
     Raises:
         RuntimeError: the script failed; the message is its last error output.
     """
-    root = ensure_node_oracle()
-    source = script.read_bytes()
-    digest = hashlib.sha256(source).hexdigest()[:16]
-    place = root / package_set / f"{script.stem}-{digest}.mjs"
-    if not place.exists():
-        draft = place.with_suffix(f".{os.getpid()}.tmp")
-        draft.write_bytes(source)
-        draft.replace(place)
     done = subprocess.run(
-        [str(node_binary(root)), str(place), *args],
+        [*script_command(script, package_set), *args],
         input=stdin,
         capture_output=True,
         timeout=timeout_s,
@@ -122,6 +114,19 @@ def run_script(
     if done.returncode != 0:
         raise RuntimeError(done.stderr.decode("utf-8", "replace")[-2000:])
     return done.stdout
+
+
+def script_command(script: Path, package_set: str) -> list[str]:
+    """The command that runs an ES module against one package set; arguments as ``run_script``."""
+    root = ensure_node_oracle()
+    source = script.read_bytes()
+    digest = hashlib.sha256(source).hexdigest()[:16]
+    place = root / package_set / f"{script.stem}-{digest}.mjs"
+    if not place.exists():
+        draft = place.with_suffix(f".{os.getpid()}.tmp")
+        draft.write_bytes(source)
+        draft.replace(place)
+    return [str(node_binary(root)), str(place)]
 
 
 def _ensure_set(directory: Path, packages: Mapping[str, str]) -> None:
