@@ -1,0 +1,11 @@
+"""The scripted cases by name; each module lists its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.harness.cases import basic
+
+Json = Any
+
+CASES: dict[str, Json] = {case["case"]: case for module in (basic,) for case in module.CASES}
