@@ -1,0 +1,126 @@
+"""Adapter llm-pi-ai: the request bodies of its three main protocols and of Azure Responses.
+
+A request travels: harness messages → neutral context (stage A, ``context``) → shared history transform
+(stage B, ``history``) → one protocol (stage C) → ``Body``. Source: wire-pi-ai.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from dsh_audit.events import Json
+from dsh_audit.wire.body import Body
+from dsh_audit.wire.pi.anthropic import encode_anthropic
+from dsh_audit.wire.pi.assemble import NO_SEQS, Seqs
+from dsh_audit.wire.pi.azure import encode_azure
+from dsh_audit.wire.pi.completions import encode_completions
+from dsh_audit.wire.pi.context import ImageVersion, ReadImage, build_context, has_image, owns_every_route
+from dsh_audit.wire.pi.http_headers import check_sendable
+from dsh_audit.wire.pi.neutral import Context
+from dsh_audit.wire.pi.profile import Catalogue, resolve_model
+from dsh_audit.wire.pi.refusal import PiRefusedError, no_request, not_encoded
+from dsh_audit.wire.pi.responses import encode_responses
+from dsh_audit.wire.pi.settings import Settings, effort_of, retention_of
+from dsh_audit.wire.pi.versions import rules_of
+
+__all__ = [
+    "Catalogue",
+    "ImageVersion",
+    "PiRefusedError",
+    "Seqs",
+    "build_settings",
+    "encode_pi_request",
+    "resolve_model",
+]
+
+Encode: TypeAlias = Callable[[Context, Settings, Seqs], Body]
+PROTOCOLS: dict[str, Encode] = {
+    "openai-completions": encode_completions,
+    "openai-responses": encode_responses,
+    "azure-openai-responses": encode_azure,
+    "anthropic-messages": encode_anthropic,
+}
+
+
+def encode_pi_request(
+    options: dict[str, Json],
+    resolved_model: dict[str, Json],
+    *,
+    version: str = "0.82.1",
+    profile: dict[str, Json] | None = None,
+    key: str | None = None,
+    env: dict[str, str] | None = None,
+    owns: Callable[[str], bool] = owns_every_route,
+    read_image: ReadImage | None = None,
+    image_handles: bool = True,
+    message_seqs: Sequence[int | None] | None = None,
+    seqs: Seqs = NO_SEQS,
+) -> Body:
+    """The exact body of one request.
+
+    Args:
+        options: what the adapter's ``stream`` is called with: provider, model, messages, system, tools,
+            sessionId, reasoningEffort, maxTokens, temperature, stop; messages of any log format.
+        resolved_model: ``resolve_model`` or a captured one.
+        version: of pi-ai.
+        profile: of the route; cacheRetention, reasoning and thinkingBudgets matter here.
+        key: the effective key or any text of its kind; only whether it is an Anthropic OAuth token matters.
+        env: environment of the process; PI_CACHE_RETENTION and AZURE_OPENAI_DEPLOYMENT_NAME_MAP matter.
+        owns: whether the same adapter owns a provider route. The runtime takes replay state of other routes
+            away before it calls the adapter, so messages as the adapter gets them need no such test; logged
+            ones do.
+        message_seqs: the log event of each message.
+        seqs: the log events of system prompt and tools.
+
+    Raises:
+        PiRefusedError: no request leaves, or this protocol or version is not rebuilt here.
+    """
+    settings = build_settings(options, resolved_model, version, profile or {}, key or "", env or {})
+    encode = PROTOCOLS.get(resolved_model["api"])
+    if encode is None:
+        raise not_encoded(f'protocol "{resolved_model["api"]}" is not rebuilt here')
+    messages = options["messages"]
+    holds_image = any(has_image(message["content"]) for message in messages)
+    if holds_image and "image" not in resolved_model["input"]:
+        raise no_request(f'model "{resolved_model["id"]}" does not take images')
+    sources = message_seqs if message_seqs is not None else [None] * len(messages)
+    context = build_context(
+        zip(sources, messages, strict=True),
+        system=options.get("system"),
+        tools=options.get("tools") or (),
+        owns=owns,
+        read_image=read_image,
+        image_handles=image_handles,
+    )
+    check_sendable(settings)
+    return encode(context, settings, seqs)
+
+
+def build_settings(
+    options: dict[str, Json],
+    model: dict[str, Json],
+    version: str,
+    profile: dict[str, Json],
+    key: str,
+    env: dict[str, str],
+) -> Settings:
+    """The settings of a request from its options and its route.
+
+    Raises:
+        PiRefusedError: the adapter refuses one of them, or the version is unknown.
+    """
+    if options.get("stop") is not None:
+        raise no_request("the adapter does not support stop sequences")
+    return Settings(
+        model=model,
+        rules=rules_of(version),
+        retention=retention_of(profile, env),
+        effort=effort_of(model, options.get("reasoningEffort"), profile),
+        max_tokens=options.get("maxTokens"),
+        temperature=options.get("temperature"),
+        session_id=options.get("sessionId"),
+        thinking_budgets=profile.get("thinkingBudgets") or {},
+        is_oauth="sk-ant-oat" in key and model["provider"] != "github-copilot",
+        env=env,
+    )

@@ -1,0 +1,52 @@
+"""Protocol azure-openai-responses, as a difference to openai-responses.
+
+Source: wire-pi-ai 13; pi-ai 0.82.1 api/azure-openai-responses.
+"""
+
+from __future__ import annotations
+
+from dsh_audit.events import Json
+from dsh_audit.wire.body import Body
+from dsh_audit.wire.pi.assemble import Seqs, assemble
+from dsh_audit.wire.pi.neutral import Context
+from dsh_audit.wire.pi.responses import (
+    CACHE_KEY_POINTS,
+    PAIRED_PROVIDERS,
+    common_members,
+    compat_flag,
+    reasoning_with_effort,
+    response_tools,
+)
+from dsh_audit.wire.pi.responses_input import response_items
+from dsh_audit.wire.pi.settings import Settings
+from dsh_audit.wire.pi.strings import trim
+
+_PROVIDERS = PAIRED_PROVIDERS | {"azure-openai-responses"}
+
+
+def encode_azure(context: Context, settings: Settings, seqs: Seqs) -> Body:
+    """The body of an Azure Responses request."""
+    model, compat = settings.model, settings.model.get("compat") or {}
+    items = response_items(context, model, _PROVIDERS, settings.rules, seqs)
+    deployment = deployment_name(model["id"], settings.env.get("AZURE_OPENAI_DEPLOYMENT_NAME_MAP", ""))
+    params: dict[str, Json] = {"model": deployment, "input": None, "stream": True}
+    if settings.session_id is not None:
+        params["prompt_cache_key"] = settings.session_id[:CACHE_KEY_POINTS]
+    params |= common_members(context, settings)
+    if context.tools:
+        params["tools"] = response_tools(list(context.tools), compat_flag(compat, "supportsStrictMode", True))
+    if settings.is_reasoning and settings.effort:
+        params |= reasoning_with_effort(settings, settings.effort)
+    elif settings.is_reasoning and settings.has_off:
+        params["reasoning"] = {"effort": settings.level("off", "none")}
+    return assemble(params, "input", items, seqs)
+
+
+def deployment_name(model_id: str, name_map: str) -> str:
+    """The deployment that a ``model=deployment,…`` map names for a model, else the model id."""
+    names: dict[str, str] = {}
+    for entry in name_map.split(","):
+        halves = trim(entry).split("=")[:2]
+        if len(halves) == 2 and all(halves):
+            names[trim(halves[0])] = trim(halves[1])
+    return names.get(model_id) or model_id

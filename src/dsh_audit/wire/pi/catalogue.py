@@ -1,0 +1,82 @@
+"""Reading the model catalogue out of an installed pi-ai package; no copy of it is shipped here.
+
+The package holds one JSON file a provider (api → model id → entry) and, in code, a default address for some.
+Source: wire-pi-ai 2, 8; pi-ai 0.82.1 dist/providers.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from dsh_audit import ecma
+from dsh_audit.errors import DeploymentError
+from dsh_audit.events import Json
+from dsh_audit.wire.pi.profile import Catalogue
+
+_PACKAGE = Path("node_modules") / "@earendil-works" / "pi-ai"
+_BASE_URL = re.compile(r'\bbaseUrl: "([^"\\]+)"')
+_KEY = re.compile(r"[a-z0-9][a-z0-9.-]*")
+
+
+def parse_catalogue(data: bytes, provider_code: str = "") -> Catalogue:
+    """The catalogue of one provider.
+
+    Args:
+        data: its data file.
+        provider_code: its JavaScript module, which names the default address.
+
+    Raises:
+        DeploymentError: the data have another shape.
+    """
+    try:
+        groups = ecma.parse(data)
+        models = {model_id: _entry(entry) for group in groups.values() for model_id, entry in group.items()}
+    except (ValueError, AttributeError) as error:
+        raise DeploymentError("the catalogue file is not one of pi-ai") from error
+    found = _BASE_URL.search(provider_code)
+    return Catalogue(models, found[1] if found else None)
+
+
+def _entry(entry: Json) -> dict[str, Json]:
+    if not isinstance(entry, dict) or "api" not in entry:
+        raise ValueError("not a model")
+    return entry
+
+
+def read_catalog(directory: Path, provider: str) -> Catalogue | None:
+    """The catalogue of one provider key; None when the package does not know that key.
+
+    Args:
+        directory: the pi-ai package, or the directory whose ``node_modules`` hold it.
+
+    Raises:
+        DeploymentError: there is no pi-ai package, or its files have another shape.
+    """
+    providers = _package(directory) / "dist" / "providers"
+    data = providers / "data" / f"{provider}.json"
+    if not _KEY.fullmatch(provider) or not data.is_file():
+        return None
+    code = providers / f"{provider}.js"
+    return parse_catalogue(data.read_bytes(), code.read_text("utf-8") if code.is_file() else "")
+
+
+def read_version(directory: Path) -> str:
+    """The version of an installed pi-ai package.
+
+    Raises:
+        DeploymentError: there is no such package.
+    """
+    version = ecma.parse((_package(directory) / "package.json").read_bytes()).get("version")
+    if not isinstance(version, str):
+        raise DeploymentError(f"{directory} names no pi-ai version")
+    return version
+
+
+def _package(directory: Path) -> Path:
+    for place in (directory, directory / _PACKAGE):
+        if (place / "dist" / "providers" / "data").is_dir() and (place / "package.json").is_file():
+            return place
+    raise DeploymentError(
+        f"{directory} holds no pi-ai package", hint="name the directory that holds its package.json"
+    )

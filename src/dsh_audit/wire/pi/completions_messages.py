@@ -1,0 +1,208 @@
+"""The messages of a chat completions body.
+
+Source: wire-pi-ai 6.1; pi-ai 0.82.1 api/openai-completions.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from dsh_audit import ecma
+from dsh_audit.events import Json
+from dsh_audit.wire.pi.assemble import Seqs, WireItem
+from dsh_audit.wire.pi.history import transform
+from dsh_audit.wire.pi.neutral import (
+    Assistant,
+    Call,
+    Context,
+    Image,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolResult,
+    User,
+)
+from dsh_audit.wire.pi.strings import clean, hash36, is_blank, safe_id
+from dsh_audit.wire.pi.versions import PiRules
+
+NO_TOOL_OUTPUT = "(no tool output)"
+SEE_IMAGE = "(see attached image)"
+_BRIDGE = "I have processed the tool results."
+_RESULT_IMAGES = "Attached image(s) from tool result:"
+_ID_UNITS = 40
+
+
+def chat_messages(
+    context: Context, model: dict[str, Json], compat: dict[str, Json], rules: PiRules, seqs: Seqs
+) -> list[WireItem]:
+    """The message list, system message first."""
+
+    def rewrite_id(call_id: str, _message: Assistant) -> str:
+        return chat_call_id(call_id, model["provider"])
+
+    writer = _Writer(model, compat)
+    if context.system:
+        is_developer = bool(model["reasoning"]) and bool(compat["supportsDeveloperRole"])
+        role = "developer" if is_developer else "system"
+        writer.add({"role": role, "content": clean(context.system)}, seqs.system)
+    history = transform(context.messages, model, rewrite_id, rules)
+    for is_result, run in groupby(history, lambda message: isinstance(message, ToolResult)):
+        if is_result:
+            writer.write_results(list(run))
+        else:
+            for message in run:
+                writer.write(message)
+    return writer.items
+
+
+def chat_call_id(call_id: str, provider: str) -> str:
+    """The id that another model's call gets."""
+    if "|" not in call_id:
+        return ecma.utf16_slice(call_id, 0, _ID_UNITS) if provider == "openai" else call_id
+    first, second = (safe_id(half) for half in call_id.split("|", 1))
+    joined = f"{first}_{second}" if second else first
+    if len(joined) <= _ID_UNITS:
+        return joined
+    short = hash36(call_id)[:8]
+    return f"{first[: max(1, _ID_UNITS - 1 - len(short))]}_{short}"
+
+
+def data_url(image: Image) -> str:
+    """An image as both OpenAI protocols send it."""
+    return f"data:{image.media_type};base64,{image.data}"
+
+
+def joined_texts(content: tuple[Part, ...]) -> str:
+    """The texts of a tool result, a line each."""
+    return ecma.join(["\n".join(part.text for part in content if isinstance(part, Text))])
+
+
+def result_text(content: tuple[Part, ...]) -> str:
+    """The text of a tool result or its stand-in; emptiness is tested before cleaning."""
+    if text := joined_texts(content):
+        return clean(text)
+    return SEE_IMAGE if any(isinstance(part, Image) for part in content) else NO_TOOL_OUTPUT
+
+
+def _image_part(image: Image) -> dict[str, Json]:
+    return {"type": "image_url", "image_url": {"url": data_url(image)}}
+
+
+class _Writer:
+    """Writes the transformed history; remembers whether the last thing was a run of tool results."""
+
+    def __init__(self, model: dict[str, Json], compat: dict[str, Json]) -> None:
+        self.items: list[WireItem] = []
+        self._model = model
+        self._compat = compat
+        self._after_results = False
+
+    def add(self, value: dict[str, Json], seq: int | None) -> None:
+        self.items.append(WireItem(value, (seq,)))
+
+    def write(self, message: Message) -> None:
+        if isinstance(message, User):
+            self._bridge(self._after_results)
+            if message.content or isinstance(message.content, str):
+                self.add({"role": "user", "content": _user_content(message)}, message.seq)
+                self._after_results = False
+        elif isinstance(message, Assistant):
+            value = self._assistant(message)
+            if value is not None:
+                self.add(value, message.seq)
+                self._after_results = False
+
+    def _bridge(self, is_needed: bool) -> None:
+        if is_needed and self._compat["requiresAssistantAfterToolResult"]:
+            self.add({"role": "assistant", "content": _BRIDGE}, None)
+
+    def write_results(self, run: list[Message]) -> None:
+        results = [message for message in run if isinstance(message, ToolResult)]
+        for result in results:
+            value: dict[str, Json] = {"role": "tool", "content": result_text(result.content)}
+            value["tool_call_id"] = result.call_id
+            if self._compat["requiresToolResultName"] and result.name:
+                value["name"] = result.name
+            self.add(value, result.seq)
+        images = [part for result in results for part in result.content if isinstance(part, Image)]
+        if images and "image" in self._model["input"]:
+            self._bridge(True)
+            parts = [{"type": "text", "text": _RESULT_IMAGES}, *map(_image_part, images)]
+            self.add({"role": "user", "content": parts}, results[-1].seq)
+        else:
+            images = []
+        self._after_results = not images
+
+    def _assistant(self, message: Assistant) -> dict[str, Json] | None:
+        """The wire message, or None when it says nothing."""
+        empty = "" if self._compat["requiresAssistantAfterToolResult"] else None
+        value: dict[str, Json] = {"role": "assistant", "content": empty}
+        shown = [b for b in message.blocks if isinstance(b, Call) or not is_blank(b.text)]
+        texts = [clean(block.text) for block in shown if isinstance(block, Text)]
+        if joined := ecma.join(texts):
+            value["content"] = joined
+        self._add_thinking(value, [block for block in shown if isinstance(block, Thinking)], texts)
+        calls = [block for block in message.blocks if isinstance(block, Call)]
+        _add_calls(value, calls)
+        is_filled = self._compat["requiresReasoningContentOnAssistantMessages"] and self._model["reasoning"]
+        if is_filled and "reasoning_content" not in value:
+            value["reasoning_content"] = ""
+        return value if value["content"] or "tool_calls" in value else None
+
+    def _add_thinking(self, value: dict[str, Json], blocks: list[Thinking], texts: list[str]) -> None:
+        if not blocks:
+            return
+        if self._compat["requiresThinkingAsText"]:
+            parts = [ecma.join(["\n\n".join(clean(block.text) for block in blocks)]), *texts]
+            value["content"] = [{"type": "text", "text": part} for part in parts]
+            return
+        key = blocks[0].signature
+        if self._model["provider"] == "opencode-go" and key == "reasoning":
+            key = "reasoning_content"
+        if key:
+            _set_member(value, key, ecma.join(["\n".join(block.text for block in blocks)]))
+
+
+def _user_content(message: User) -> str | list[Json]:
+    if isinstance(message.content, str):
+        return clean(message.content)
+    return [
+        {"type": "text", "text": clean(part.text)} if isinstance(part, Text) else _image_part(part)
+        for part in message.content
+    ]
+
+
+def _set_member(value: dict[str, Json], key: str, text: str) -> None:
+    """Set a member whose name is data: array-index names go first, ``__proto__`` is not a member."""
+    if key == "__proto__":
+        return
+    value[key] = text
+    if key.isdecimal():
+        ordered = ecma.parse(ecma.stringify(value))
+        value.clear()
+        value.update(ordered)
+
+
+def _add_calls(value: dict[str, Json], calls: list[Call]) -> None:
+    if not calls:
+        return
+    value["tool_calls"] = [_call(call) for call in calls]
+    details = [detail for call in calls if call.signature for detail in _details(call.signature)]
+    if details:
+        value["reasoning_details"] = details
+
+
+def _call(call: Call) -> dict[str, Json]:
+    function = {"name": call.name, "arguments": ecma.stringify_text(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _details(signature: str) -> list[Json]:
+    """The parsed signature; nothing when it does not parse or is falsy in JavaScript."""
+    try:
+        detail = ecma.parse(signature)
+    except ecma.EcmaSyntaxError:
+        return []
+    is_container = isinstance(detail, dict | list)
+    return [detail] if is_container or detail else []

@@ -1,0 +1,138 @@
+"""Stage B: the history transform that all protocols share.
+
+First pass: what another model said loses its signatures and gets ids of the target's shape. Second pass:
+errored turns go, and calls without a result get one.
+
+Source: wire-pi-ai 5; pi-ai 0.82.1 api/transform-messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from dsh_audit.events import Json
+from dsh_audit.wire.pi.neutral import (
+    Assistant,
+    Block,
+    Call,
+    Image,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolResult,
+    User,
+)
+from dsh_audit.wire.pi.strings import is_blank
+from dsh_audit.wire.pi.versions import PiRules
+
+NO_RESULT = "No result provided"
+_USER_IMAGE = "(image omitted: model does not support images)"
+_RESULT_IMAGE = "(tool image omitted: model does not support images)"
+
+RewriteId = Callable[[str, Assistant], str]
+"""(id of a call, the message it is in) → the id that the target protocol accepts."""
+
+
+def transform(
+    messages: Iterable[Message], model: dict[str, Json], rewrite_id: RewriteId, rules: PiRules
+) -> list[Message]:
+    """Rewrite the history for the target model.
+
+    Args:
+        model: the resolved model: id, api, provider, input.
+    """
+    shown = messages if "image" in model["input"] else map(_without_images, messages)
+    return _repair(_Rewriter(model, rewrite_id, rules).rewrite(shown))
+
+
+def _without_images(message: Message) -> Message:
+    if isinstance(message, User) and not isinstance(message.content, str):
+        return replace(message, content=_replace_images(message.content, _USER_IMAGE))
+    if isinstance(message, ToolResult):
+        return replace(message, content=_replace_images(message.content, _RESULT_IMAGE))
+    return message
+
+
+def _replace_images(parts: tuple[Part, ...], stand_in: str) -> tuple[Part, ...]:
+    """One stand-in a run of images; a text that equals it absorbs the run after it."""
+    shown: list[Part] = []
+    for part in parts:
+        is_image = isinstance(part, Image)
+        previous = shown[-1] if shown else None
+        if is_image and isinstance(previous, Text) and previous.text == stand_in:
+            continue
+        shown.append(Text(stand_in) if is_image else part)
+    return tuple(shown)
+
+
+class _Rewriter:
+    """The first pass; remembers rewritten call ids for the results that follow."""
+
+    def __init__(self, model: dict[str, Json], rewrite_id: RewriteId, rules: PiRules) -> None:
+        self._target = (model["provider"], model["api"], model["id"])
+        self._rewrite_id = rewrite_id
+        self._rules = rules
+        self._ids: dict[str, str] = {}
+
+    def rewrite(self, messages: Iterable[Message]) -> Iterable[Message]:
+        for message in messages:
+            if isinstance(message, ToolResult):
+                # An id rewritten to nothing is not applied to results.
+                new_id = self._ids.get(message.call_id) or message.call_id
+                yield message if new_id == message.call_id else replace(message, call_id=new_id)
+            elif isinstance(message, Assistant):
+                yield self._assistant(message)
+            else:
+                yield message
+
+    def _assistant(self, message: Assistant) -> Assistant:
+        same = (message.provider, message.api, message.model) == self._target
+        blocks = [self._same(block) if same else self._other(block, message) for block in message.blocks]
+        return replace(message, blocks=tuple(block for block in blocks if block is not None))
+
+    def _same(self, block: Block) -> Block | None:
+        if isinstance(block, Thinking) and not block.redacted and not block.signature:
+            return None if is_blank(block.text) else block
+        return block
+
+    def _other(self, block: Block, message: Assistant) -> Block | None:
+        if isinstance(block, Thinking):
+            if block.redacted or is_blank(block.text) or self._rules.drops_foreign_reasoning:
+                return None
+            return Text(block.text)
+        if isinstance(block, Text):
+            return Text(block.text)
+        new_id = self._rewrite_id(block.id, message)
+        if new_id != block.id:
+            self._ids[block.id] = new_id
+        return Call(new_id, block.name, block.arguments)
+
+
+def _repair(messages: Iterable[Message]) -> list[Message]:
+    """The second pass."""
+    repaired: list[Message] = []
+    outstanding: list[Call] = []
+    seen: set[str] = set()
+
+    def flush() -> None:
+        for call in outstanding:
+            if call.id not in seen:
+                repaired.append(ToolResult(call.id, call.name, (Text(NO_RESULT),), True))
+        outstanding.clear()
+        seen.clear()
+
+    for message in messages:
+        if isinstance(message, ToolResult):
+            seen.add(message.call_id)
+            repaired.append(message)
+            continue
+        flush()
+        if isinstance(message, Assistant):
+            if message.stop_reason in ("error", "aborted"):
+                continue
+            outstanding += [block for block in message.blocks if isinstance(block, Call)]
+        repaired.append(message)
+    flush()
+    return repaired

@@ -1,0 +1,66 @@
+"""The output limit, which pi-ai always sends, and the estimate that lowers it.
+
+Source: wire-pi-ai 4.4, 6.3; pi-ai 0.82.1 utils/estimate, api/simple-options.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from dsh_audit import ecma
+from dsh_audit.events import Json
+from dsh_audit.wire.pi.neutral import Assistant, Call, Context, Message, Part, Text
+from dsh_audit.wire.pi.versions import PiRules
+
+SAFETY_TOKENS = 4096
+IMAGE_UNITS = 4800
+_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384}
+
+
+def estimate_tokens(context: Context, rules: PiRules) -> int:
+    """Tokens of the context before the history transform; each message is rounded up."""
+    sizes = [message_units(message) for message in context.messages]
+    sizes.append(ecma.length(context.system or ""))
+    sizes.append(ecma.length(ecma.stringify_text(list(context.tools))) if context.tools else 0)
+    return sum(ceil(size / rules.units_per_token) for size in sizes)
+
+
+def message_units(message: Message) -> int:
+    """The UTF-16 code units that the estimate counts for one message."""
+    if not isinstance(message, Assistant):
+        content = message.content
+        return ecma.length(content) if isinstance(content, str) else _parts_units(content)
+    units = 0
+    for block in message.blocks:
+        if isinstance(block, Call):
+            units += ecma.length(block.name) + ecma.length(ecma.stringify_text(block.arguments))
+        else:
+            units += ecma.length(block.text)
+    return units
+
+
+def _parts_units(parts: tuple[Part, ...]) -> int:
+    return sum(ecma.length(part.text) if isinstance(part, Text) else IMAGE_UNITS for part in parts)
+
+
+class OutputLimit:
+    """The limits of one request; the estimate is made once."""
+
+    def __init__(self, model: dict[str, Json], context: Context, rules: PiRules) -> None:
+        self._declared: int = model["maxTokens"]
+        self._room: int = max(1, model["contextWindow"] - estimate_tokens(context, rules) - SAFETY_TOKENS)
+
+    def plain(self, logged: int | None) -> int:
+        """The limit without a thinking budget (M of the spec)."""
+        wanted = self._declared if logged is None else logged
+        return min(wanted, self._room)
+
+    def with_budget(self, logged: int | None, effort: str, budgets: dict[str, Json]) -> tuple[int, int]:
+        """(max_tokens, thinking budget) of a budget-based thinking request."""
+        level = "high" if effort in ("xhigh", "max") else effort
+        budget = {**_BUDGETS, **budgets}[level]
+        wanted = min(self.plain(logged) + budget, self._declared)
+        if wanted <= budget:
+            budget = max(0, wanted - 1024)
+        limit = min(wanted, self._room)
+        return limit, min(budget, max(0, limit - 1024)) or 1024

@@ -1,0 +1,99 @@
+"""The neutral context of pi-ai: what the adapter makes of harness messages before any protocol sees them.
+
+Plain values, no behaviour. ``seq`` names the log event a value comes from; None where there is none.
+Source: wire-pi-ai 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dsh_audit.events import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text; the signature exists only on assistant texts."""
+
+    text: str
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image as it is sent: base64 text and media type."""
+
+    media_type: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A reasoning block."""
+
+    text: str
+    signature: str | None = None
+    redacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call; the arguments are the parsed object, in JavaScript key order."""
+
+    id: str
+    name: str
+    arguments: dict[str, Json]
+    signature: str | None = None
+
+
+Part: TypeAlias = Text | Image
+Block: TypeAlias = Text | Thinking | Call
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user message: one string, or parts when it holds an image."""
+
+    content: str | tuple[Part, ...]
+    seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assistant:
+    """An assistant message with the model it claims to come from."""
+
+    blocks: tuple[Block, ...]
+    api: str
+    provider: str
+    model: str
+    stop_reason: str
+    seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of one call; ``is_error`` is printed as logged."""
+
+    call_id: str
+    name: str
+    content: tuple[Part, ...]
+    is_error: Json
+    seq: int | None = None
+
+
+Message: TypeAlias = User | Assistant | ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One request without its settings.
+
+    Args:
+        system: the system prompt; None and "" both mean that there is none.
+        tools: {name, description, parameters} each, in logged order.
+    """
+
+    system: str | None
+    messages: tuple[Message, ...]
+    tools: tuple[dict[str, Json], ...]

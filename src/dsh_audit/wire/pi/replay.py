@@ -1,0 +1,101 @@
+"""Native and foreign assistant messages: which signatures of the log reach pi-ai again.
+
+Source: wire-pi-ai 4.2; dsh-llm-pi-ai 0.1.0-rc.8 replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dsh_audit import ecma
+from dsh_audit.events import Json
+from dsh_audit.wire.pi.neutral import Assistant, Block, Call, Text, Thinking
+
+FOREIGN = "dsh-foreign"
+_STOP_REASONS = ("stop", "length", "toolUse", "error", "aborted")
+_TYPES = ("text", "reasoning", "tool-call")
+_SIGNATURES = ("textSignature", "thinkingSignature", "thoughtSignature")
+
+
+def parse_arguments(text: str) -> dict[str, Json]:
+    """The arguments of a call; anything but a JSON object counts as an empty one."""
+    try:
+        value = ecma.parse(text)
+    except ecma.EcmaSyntaxError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def neutral_assistant(message: dict[str, Json], seq: int | None, owns: Callable[[str], bool]) -> Assistant:
+    """Convert one assistant message: with its replay state when that can be used, else as a foreign one."""
+    source = message["source"]
+    content = message["content"]
+    if source.get("kind") == "model" and owns(source["provider"]):
+        state = source.get("replayState")
+        if _is_usable(state, source, content):
+            return _native(content, state, seq)
+    return _foreign(content, source, seq)
+
+
+def _native(content: list[dict[str, Json]], state: dict[str, Json], seq: int | None) -> Assistant:
+    response = state["response"]
+    blocks = tuple(_block(block, replay) for block, replay in zip(content, state["blocks"], strict=True))
+    return Assistant(
+        blocks, response["api"], response["provider"], response["model"], response["stopReason"], seq
+    )
+
+
+def _foreign(content: list[dict[str, Json]], source: dict[str, Json], seq: int | None) -> Assistant:
+    blocks = tuple(_block(block, {}) for block in content if block.get("type") in _TYPES)
+    is_model = source.get("kind") == "model"
+    provider = source["provider"] if is_model else FOREIGN
+    model = source["model"] if is_model else FOREIGN
+    return Assistant(blocks, FOREIGN, provider, model, "stop", seq)
+
+
+def _block(block: dict[str, Json], replay: dict[str, Json]) -> Block:
+    match block["type"]:
+        case "text":
+            return Text(block["text"], replay.get("textSignature"))
+        case "reasoning":
+            return Thinking(block["text"], replay.get("thinkingSignature"), replay.get("redacted") is True)
+        case _:
+            arguments = parse_arguments(block["arguments"])
+            return Call(block["id"], block["name"], arguments, replay.get("thoughtSignature"))
+
+
+def _is_usable(state: Json, source: dict[str, Json], content: list[dict[str, Json]]) -> bool:
+    if not isinstance(state, dict) or not _is_response(state.get("response"), source):
+        return False
+    blocks = state.get("blocks")
+    return (
+        isinstance(blocks, list)
+        and all(map(_is_replay_block, blocks))
+        and len(blocks) == len(content)
+        and all(replay["type"] == block.get("type") for replay, block in zip(blocks, content, strict=True))
+    )
+
+
+def _is_response(response: Json, source: dict[str, Json]) -> bool:
+    if not isinstance(response, dict):
+        return False
+    version = response.get("version")
+    return (
+        response.get("kind") == "pi-ai"
+        and version == 2
+        and not isinstance(version, bool)
+        and all(isinstance(response.get(key), str) and response[key] for key in ("api", "provider", "model"))
+        and response.get("stopReason") in _STOP_REASONS
+        and all(isinstance(response.get(key, ""), str) for key in ("responseModel", "responseId"))
+        and response["provider"] == source["provider"]
+        and response["model"] == source["model"]
+    )
+
+
+def _is_replay_block(block: Json) -> bool:
+    return (
+        isinstance(block, dict)
+        and block.get("type") in _TYPES
+        and all(isinstance(block.get(key, ""), str) for key in _SIGNATURES)
+        and isinstance(block.get("redacted", False), bool)
+    )
