@@ -1,9 +1,9 @@
 """Every finding code, one module a family; ``RULES`` lists them once."""
 
 from dsh_audit.finding import Rule
-from dsh_audit.rules import log
+from dsh_audit.rules import capture, log
 
-_FAMILIES = (log,)
+_FAMILIES = (log, capture)
 
 RULES: dict[str, Rule] = {
     rule.code: rule

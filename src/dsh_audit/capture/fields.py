@@ -1,0 +1,72 @@
+"""Where a JSONL record keeps what: dotted paths, given by the user or tried in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dsh_audit.errors import UsageError
+from dsh_audit.events import Json
+
+_CONTAINERS = ("request.", "req.", "http.request.", "")
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "method": ("method", "http_method", "request_method"),
+    "url": ("url", "uri", "path", "url_path", "request_url", "request_path"),
+    "headers": ("headers", "http_headers", "request_headers", "requestHeaders"),
+    "body": ("body", "raw_body", "body_text", "postData.text", "request_body", "requestBody", "payload"),
+    "body_base64": ("body_base64", "bodyBase64", "body_b64", "raw_body_base64"),
+    "body_encoding": ("body_encoding", "bodyEncoding", "encoding"),
+}
+
+DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
+    name: tuple(prefix + path for prefix in _CONTAINERS for path in paths) for name, paths in _NAMES.items()
+} | {
+    "host": ("upstream_base_url", "request.host", "host"),
+    "status": ("response.status", "response.status_code", "response.statusCode", "status", "status_code"),
+}
+"""Field → dotted paths, first hit wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMap:
+    """Field → dotted paths to try."""
+
+    paths: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str] | None) -> FieldMap:
+        """The default paths, with those the user named in their place.
+
+        Raises:
+            UsageError: an unknown field or an empty path.
+        """
+        for name, path in (fields or {}).items():
+            if name not in DEFAULT_FIELDS:
+                known = ", ".join(DEFAULT_FIELDS)
+                raise UsageError(f"unknown capture field {name!r}", hint=f"One of: {known}.")
+            if not path:
+                raise UsageError(f"capture field {name!r} has an empty path")
+        return cls(DEFAULT_FIELDS | {name: (path,) for name, path in (fields or {}).items()})
+
+    def find(self, record: Json, name: str) -> Json:
+        """The value of a field; None when no path leads anywhere."""
+        for path in self.paths[name]:
+            value = resolve(record, path)
+            if value is not None:
+                return value
+        return None
+
+
+def resolve(record: Json, path: str) -> Json:
+    """The value at a dotted path; numbers index lists; a member named like the whole path wins."""
+    if isinstance(record, dict) and path in record:
+        return record[path]
+    for name in path.split("."):
+        if isinstance(record, dict):
+            record = record.get(name)
+        elif isinstance(record, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(record):
+            record = record[int(name[:9])]
+        else:
+            return None
+    return record

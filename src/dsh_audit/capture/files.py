@@ -1,0 +1,77 @@
+"""Reading files of a capture: regular files only, bounded, compressed ones undone."""
+
+from __future__ import annotations
+
+import stat
+import zlib
+from pathlib import Path
+
+import zstandard
+
+from dsh_audit.capture.coding import MAX_BODY_BYTES, ContentCodingError, decode_content, sniff_coding
+from dsh_audit.errors import CaptureError
+
+MAX_ARCHIVE_BYTES = 2 * MAX_BODY_BYTES
+"""Largest file (after decompression) that is held in memory at once: HAR files and compressed JSONL."""
+
+
+def read_regular(path: Path, limit: int) -> bytes | None:
+    """The bytes of a regular file that is not a link; None when it is anything else or larger than limit.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+        return None
+    with path.open("rb") as file:
+        return file.read(limit)
+
+
+def read_head(path: Path, size_bytes: int = 1 << 18) -> bytes:
+    """The first bytes of a file, decompressed where they are gzip or zstd; empty for a directory.
+
+    Raises:
+        CaptureError: missing, unreadable, or neither a regular file nor a directory.
+    """
+    try:
+        if path.is_dir():
+            return b""
+        if not path.is_file():
+            what = "not a regular file" if path.exists() else "no such file or directory"
+            raise CaptureError(f"{path}: {what}")
+        with path.open("rb") as file:
+            return _plain_head(file.read(size_bytes), size_bytes)
+    except OSError as error:
+        raise CaptureError(f"{path}: {error.strerror or 'cannot be read'}") from None
+
+
+def _plain_head(head: bytes, size_bytes: int) -> bytes:
+    coding = sniff_coding(head)
+    if coding is None:
+        return head
+    inflater = zlib.decompressobj(31) if coding == "gzip" else None
+    try:
+        if inflater is not None:
+            return inflater.decompress(head, size_bytes)
+        return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(head).read(size_bytes)
+    except (zlib.error, zstandard.ZstdError):
+        return b""
+
+
+def read_whole(path: Path) -> bytes:
+    """A whole file, decompressed where it is gzip or zstd; held in memory once.
+
+    Raises:
+        CaptureError: unreadable, damaged, or larger than ``MAX_ARCHIVE_BYTES``.
+    """
+    try:
+        if path.stat().st_size > MAX_ARCHIVE_BYTES:
+            raise CaptureError(f"{path}: larger than {MAX_ARCHIVE_BYTES} bytes", hint="Split the capture.")
+        data = path.read_bytes()
+        coding = sniff_coding(data)
+        return data if coding is None else decode_content(data, coding, limit=MAX_ARCHIVE_BYTES)
+    except ContentCodingError as error:
+        raise CaptureError(f"{path}: {error}") from None
+    except OSError as error:
+        raise CaptureError(f"{path}: {error.strerror or 'cannot be read'}") from None
