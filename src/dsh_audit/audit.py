@@ -1,0 +1,68 @@
+"""The pipeline, pure: log and captures in, results out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dsh_audit.deployment import Deployment
+from dsh_audit.finding import Finding, sort_findings
+from dsh_audit.log import LogStats, SessionLog
+from dsh_audit.replay import Rebuilt, Replay
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsReport:
+    """All requests of one log.
+
+    Args:
+        log: the log that was read.
+        stats: of the complete pass.
+        rows: one JSON row a request (schemas/requests.schema.json).
+        findings: sorted.
+    """
+
+    log: SessionLog
+    stats: LogStats
+    rows: list[dict[str, Any]]
+    findings: list[Finding]
+
+    def to_json(self) -> dict[str, Any]:
+        """schemas/requests.schema.json."""
+        return {
+            "schema": "dsh-audit/requests/1",
+            "log": log_json(self.log, self.stats),
+            "requests": self.rows,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def log_json(log: SessionLog, stats: LogStats) -> dict[str, Any]:
+    """The ``log`` member of every report."""
+    return {
+        "source": log.source.label,
+        "session_id": log.session_id,
+        "format_version": log.version,
+        "encoding": stats.encoding,
+        "events": stats.events,
+        "size": stats.size_bytes,
+        "sha256": stats.sha256,
+    }
+
+
+def audit_requests(
+    log: SessionLog, deployment: Deployment, through: int | None, findings: Iterable[Finding] = ()
+) -> RequestsReport:
+    """Rebuild every request of a log."""
+    replay = Replay(log, deployment, through)
+    rows = [rebuilt.to_json() for rebuilt in replay]
+    return RequestsReport(log, replay.reader.stats, rows, sort_findings([*findings, *replay.findings]))
+
+
+def find_request(log: SessionLog, deployment: Deployment, index: int) -> Rebuilt | None:
+    """One request by its index; None when the log has fewer."""
+    for rebuilt in Replay(log, deployment):
+        if rebuilt.index == index:
+            return rebuilt
+    return None

@@ -1,0 +1,206 @@
+"""Options, output and progress shared by all commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import orjson
+
+from dsh_audit.deployment import Deployment, parse_deployment
+from dsh_audit.errors import AuditError, DeploymentError, LogError, UsageError
+from dsh_audit.finding import Finding, Where
+from dsh_audit.locate import SessionFiles, read_sessions, require_one
+from dsh_audit.log import SessionLog, open_log
+from dsh_audit.report.json import render_json
+from dsh_audit.rules import log as rules
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+def log_options(command: F) -> F:
+    """``--session``, ``--generation``, ``--through``."""
+    for option in (
+        click.option("--through", type=click.IntRange(min=0), metavar="SEQ", help="Read events up to this seq only."),
+        click.option(
+            "--generation", type=click.IntRange(min=0), metavar="N", help="Format version to read, if several exist."
+        ),
+        click.option("--session", metavar="ID", help="Session id, or a unique prefix, inside a home or export."),
+    ):
+        command = option(command)
+    return command
+
+
+def deployment_options(command: F) -> F:
+    """``--deployment``, ``--constant``."""
+    for option in (
+        click.option(
+            "--constant",
+            "constants",
+            multiple=True,
+            metavar="NAME=FILE",
+            help="Exact text of a long fixed text of the harness, e.g. compaction-instruction=FILE.",
+        ),
+        click.option(
+            "--deployment",
+            "deployment_file",
+            type=click.Path(dir_okay=False),
+            metavar="FILE",
+            help="TOML or JSON file with what the log cannot know (schemas/deployment.schema.json).",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def output_options(command: F) -> F:
+    """``--format``, ``-o``."""
+    for option in (
+        click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write here, not to stdout."),
+        click.option(
+            "--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def read_schema(name: str) -> dict[str, Any]:
+    """A JSON Schema of this project by file name without ``.schema.json``."""
+    packaged = resources.files("dsh_audit") / "schemas" / f"{name}.schema.json"
+    if packaged.is_file():
+        data = packaged.read_bytes()
+    else:
+        data = (Path(__file__).parents[3] / "schemas" / f"{name}.schema.json").read_bytes()
+    schema: dict[str, Any] = orjson.loads(data)
+    return schema
+
+
+def read_text_file(path: str, what: str) -> str:
+    """A UTF-8 text file that the user named."""
+    try:
+        return Path(path).read_bytes().decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"{what} {path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{what} {path}: not UTF-8 text") from None
+
+
+def read_deployment(deployment_file: str | None, constants: Iterable[str]) -> Deployment:
+    """The deployment that ``--deployment`` and ``--constant`` describe."""
+    texts: dict[str, str] = {}
+    for item in constants:
+        name, separator, path = item.partition("=")
+        if not separator or not name or not path:
+            raise UsageError(f"--constant {item}: expected NAME=FILE")
+        texts[name] = read_text_file(path, "constant")
+    if deployment_file is None:
+        return Deployment({}, texts)
+    try:
+        data = Path(deployment_file).read_bytes()
+    except OSError as error:
+        raise DeploymentError(f"{deployment_file}: cannot be read: {error.strerror}") from None
+    folder = Path(deployment_file).parent
+    return parse_deployment(
+        data,
+        name=deployment_file,
+        schema=read_schema("deployment"),
+        constants=texts,
+        read_constant=lambda path: read_text_file(str(folder / path), "constant"),
+    )
+
+
+def open_one(named: str, session: str | None, generation: int | None) -> tuple[SessionLog, SessionFiles, list[Finding]]:
+    """The only log that an argument names."""
+    files = require_one(read_sessions(named, session=session), named)
+    log = open_log(files.choose(generation))
+    return log, files, [*files.findings, *name_findings(log)]
+
+
+def open_many(
+    names: Iterable[str], session: str | None, generation: int | None
+) -> tuple[list[tuple[SessionLog, SessionFiles]], list[Finding]]:
+    """Every log that the arguments name; one that cannot be read becomes a finding when there are others.
+
+    Raises:
+        LogError: nothing at all could be read.
+    """
+    found = [files for named in names for files in read_sessions(named, session=session)]
+    logs: list[tuple[SessionLog, SessionFiles]] = []
+    findings: list[Finding] = []
+    for files in found:
+        findings += files.findings
+        try:
+            log = open_log(files.choose(generation))
+        except LogError as error:
+            if len(found) == 1:
+                raise
+            findings.append(unreadable(files, error))
+            continue
+        findings += name_findings(log)
+        logs.append((log, files))
+    if not logs:
+        raise LogError(f"none of {len(found)} logs could be read", hint=findings[-1].message)
+    return logs, findings
+
+
+def unreadable(files: SessionFiles, error: AuditError) -> Finding:
+    """The error of one log among several, as a finding."""
+    message = error.message.removeprefix(f"{files.label}/").removeprefix(f"{files.label}: ")
+    return Finding(rules.UNREADABLE, message, Where(source=files.label))
+
+
+def name_findings(log: SessionLog) -> list[Finding]:
+    """Whether the file name and the session header agree on the format version."""
+    from dsh_audit.locate import parse_generation
+
+    named = parse_generation(log.source.file_name)
+    if named is None or named == log.version or not log.session_header.raw:
+        return []
+    message = f"{log.source.file_name} holds format {log.version}"
+    return [Finding(rules.NAME_MISMATCH, message, log.where())]
+
+
+def write_output(text: str | bytes, output: str | None) -> None:
+    """Print a report, or write it to the file that ``-o`` names."""
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
+    if output is not None:
+        plain = data if isinstance(text, bytes) else click.unstyle(text).encode("utf-8", "backslashreplace")
+        try:
+            Path(output).write_bytes(plain)
+        except OSError as error:
+            raise UsageError(f"{output}: cannot be written: {error.strerror}") from None
+        return
+    if isinstance(text, str) and not wants_colour(sys.stdout):
+        data = click.unstyle(text).encode("utf-8", "backslashreplace")
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def wants_colour(stream: Any) -> bool:
+    """Colour on a terminal only; NO_COLOR (non-empty) wins, then FORCE_COLOR. Source: no-color.org."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
+
+
+def write_report(output_format: str, output: str | None, *, as_json: Callable[[], Any], as_text: Callable[[], str]) -> None:
+    """Print one result in the format asked for."""
+    write_output(render_json(as_json()) if output_format == "json" else as_text(), output)
+
+
+def with_progress(items: Iterable[T], label: str, length: int | None = None) -> Iterator[T]:
+    """The items, with a progress line on stderr when it is a terminal."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield from items
+        return
+    with click.progressbar(items, length=length, label=label, file=sys.stderr) as bar:
+        yield from bar

@@ -1,0 +1,54 @@
+"""``requests`` as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsh_audit.audit import RequestsReport
+from dsh_audit.report import text
+
+_HEADINGS = ("#", "kind", "turn.step", "try", "after seq", "model", "wire", "claim", "bytes", "sha256", "outcome")
+
+
+def render_requests(report: RequestsReport) -> str:
+    """A summary line, a table, what was assumed, findings."""
+    rows = report.rows
+    exact = sum(row["body"] is not None for row in rows)
+    session = text.clean(report.log.session_id or "?")
+    lines = [
+        text.bold(f"session {session}")
+        + f": format {report.log.version}, {text.plural(report.stats.events, 'event')}, "
+        + f"{text.plural(len(rows), 'request')}, {exact} rebuilt to the byte",
+        "",
+        text.table(_HEADINGS, (_row(row) for row in rows), right=(0, 3, 4, 8)),
+    ]
+    why = sorted({reason for row in rows for reason in row["why"]})
+    lines += ["", *(f"not to the byte: {text.clean(reason)}" for reason in why)] if why else []
+    lines += [*_assumptions(rows)]
+    if report.findings:
+        lines += ["", *text.findings_block(report.findings)]
+    return "\n".join(line for line in lines if line is not None).rstrip() + "\n"
+
+
+def _row(row: dict[str, Any]) -> tuple[Any, ...]:
+    wire, body = row["wire"], row["body"]
+    count = str(wire["min"]) if wire["min"] == wire["max"] else f"{wire['min']}..{wire['max']}"
+    place = "-" if row["step"] is None else f"{row['turn']}.{row['step']}"
+    size, digest = ("-", "-") if body is None else (body["size"], body["sha256"][:12])
+    kind = row["kind"] + (" (recomputed)" if row["recomputed"] else "")
+    why = row["retry_of"]
+    attempt = row["attempt"] if why is None else f"{row['attempt']} {why}"
+    model = text.clean(row["model"])
+    return row["index"], kind, place, attempt, row["prefix_seq"], model, count, row["claim"], size, digest, row["outcome"]
+
+
+def _assumptions(rows: list[dict[str, Any]]) -> list[str]:
+    used: dict[str, str] = {}
+    for row in rows:
+        for item in row["unlogged"]:
+            used[f"{item['name']} = {item['value']!r}"] = item["source"]
+    if not used:
+        return []
+    return ["", text.dim("not in the log, so taken from elsewhere:")] + [
+        text.dim(f"  {text.clean(name)} ({source})") for name, source in sorted(used.items())
+    ]

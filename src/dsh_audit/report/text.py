@@ -1,0 +1,107 @@
+"""Building blocks of text reports: verdict line, tables, findings. Colours are ANSI codes; the CLI strips them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+from tabulate import tabulate
+
+from dsh_audit.finding import Finding, Severity, sort_findings
+
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Text from a log made safe for a terminal: control, bidirectional and lone surrogate characters as escapes."""
+    return _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def good(text: str) -> str:
+    """Green."""
+    return click.style(text, fg="green")
+
+
+def bad(text: str) -> str:
+    """Red."""
+    return click.style(text, fg="red")
+
+
+def warn(text: str) -> str:
+    """Yellow."""
+    return click.style(text, fg="yellow")
+
+
+def dim(text: str) -> str:
+    """Faint."""
+    return click.style(text, dim=True)
+
+
+def bold(text: str) -> str:
+    """Bold."""
+    return click.style(text, bold=True)
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[int] = ()) -> str:
+    """A plain aligned table; columns in ``right`` are right-aligned. Empty text without rows."""
+    body = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    if not body:
+        return ""
+    align = ["right" if index in right else "left" for index in range(len(headers))]
+    return tabulate(body, headers=headers, tablefmt="simple", colalign=align, disable_numparse=True)
+
+
+def size(count: int | None) -> str:
+    """Bytes for people: 812 B, 41.3 kB, 85.5 MB."""
+    if count is None:
+        return "-"
+    if count < 1000:
+        return f"{count} B"
+    value, unit = float(count), "B"
+    for unit in ("kB", "MB", "GB", "TB"):
+        value /= 1000
+        if value < 999.95:
+            break
+    return f"{value:.1f} {unit}"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 request``, ``2 requests``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def place(finding: Finding) -> str:
+    """Where a finding is, short."""
+    where = finding.where
+    parts = [clean(where.source or where.session or "")]
+    names = (("line", where.line), ("frame", where.frame), ("seq", where.seq), ("request", where.request))
+    parts += [f"{name} {value}" for name, value in names if value is not None]
+    if where.captured is not None:
+        parts.append(f"capture {clean(where.captured)}")
+    if where.at is not None:
+        parts.append(f"byte {where.at}")
+    if where.pointer:
+        parts.append(clean(where.pointer))
+    return ", ".join(part for part in parts if part)
+
+
+def findings_block(findings: Iterable[Finding], *, limit: int = 50) -> list[str]:
+    """Findings with code, place and advice; equal advice is printed once per code."""
+    ordered = sort_findings(findings)
+    lines: list[str] = []
+    advised: set[str] = set()
+    for finding in ordered[:limit]:
+        label = click.style(f"{finding.severity}[{finding.code}]", fg=_COLOURS[finding.severity])
+        lines.append(f"{label} {clean(finding.message)}")
+        where = place(finding)
+        if where:
+            lines.append(f"    at {where}")
+        if finding.code not in advised:
+            lines.append(dim(f"    {finding.rule.advice}"))
+            advised.add(finding.code)
+    if len(ordered) > limit:
+        lines.append(f"… and {plural(len(ordered) - limit, 'more finding')}; --format json lists them all")
+    return lines
