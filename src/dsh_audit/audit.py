@@ -60,9 +60,11 @@ def audit_requests(
     return RequestsReport(log, replay.reader.stats, rows, sort_findings([*findings, *replay.findings]))
 
 
-def find_request(log: SessionLog, deployment: Deployment, index: int) -> Rebuilt | None:
+def find_request(
+    log: SessionLog, deployment: Deployment, index: int, through: int | None = None
+) -> Rebuilt | None:
     """One request by its index; None when the log has fewer."""
-    for rebuilt in Replay(log, deployment):
+    for rebuilt in Replay(log, deployment, through):
         if rebuilt.index == index:
             return rebuilt
     return None

@@ -107,3 +107,10 @@ PROJECTION = Rule(
     advice="Nothing from this event on is claimed.",
     example="replacement starts at seq 12, which is not on the surface",
 )
+SCHEMA = Rule(
+    code="log/schema",
+    severity=Severity.ERROR,
+    title="A row is not what the JSON Schema of its format allows.",
+    advice="The pointer names the value; the writer of this row is not a released harness.",
+    example="'x' is not of type 'integer'",
+)

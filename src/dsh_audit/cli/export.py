@@ -1,0 +1,53 @@
+"""``export``: the events of a log as plain JSONL."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from dsh_audit import ecma
+from dsh_audit.cli import common
+from dsh_audit.errors import UsageError
+from dsh_audit.finding import has_errors
+from dsh_audit.log import EventReader, SessionLog
+from dsh_audit.report.text import findings_block
+
+
+@click.command("export")
+@click.argument("named", metavar="LOG")
+@common.log_options
+@click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write here, not to stdout.")
+def command(
+    named: str, session: str | None, generation: int | None, through: int | None, output: str | None
+) -> None:
+    """Print LOG as plain JSONL for jq and grep: the session header, then one event a line, packed rows expanded.
+
+    Findings go to stderr. The lines are those the harness itself would write uncompressed and unpacked.
+    """
+    log, _files, findings = common.open_one(named, session, generation)
+    reader = log.events(through)
+    lines = _lines(log, reader)
+    if output is None:
+        for line in lines:
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+    else:
+        try:
+            with Path(output).open("wb") as stream:
+                stream.writelines(lines)
+        except OSError as error:
+            raise UsageError(f"{output}: cannot be written: {error.strerror}") from None
+    found = [*findings, *log.open_findings, *reader.findings]
+    for text in findings_block(found):
+        click.echo(text, err=True, color=common.wants_colour(sys.stderr))
+    sys.exit(1 if has_errors(found) else 0)
+
+
+def _lines(log: SessionLog, reader: EventReader) -> Iterator[bytes]:
+    if log.session_header.raw:
+        yield ecma.stringify(log.session_header.raw) + b"\n"
+    for event in reader:
+        yield ecma.stringify(log.format.encode_row(event)) + b"\n"

@@ -1,0 +1,68 @@
+"""``render``: the exact bytes of one request."""
+
+from __future__ import annotations
+
+import click
+
+from dsh_audit import ecma
+from dsh_audit.audit import find_request
+from dsh_audit.cli import common
+from dsh_audit.errors import NotReconstructibleError, UsageError
+from dsh_audit.events import Json
+from dsh_audit.report.json import render_json
+from dsh_audit.wire.body import Body
+
+_PARTS = ("body", "headers", "messages", "options")
+
+
+@click.command("render")
+@click.argument("named", metavar="LOG")
+@click.option("--request", "index", type=click.IntRange(min=0), required=True, metavar="N", help="Index, see requests.")
+@click.option(
+    "--part",
+    type=click.Choice(_PARTS),
+    default="body",
+    show_default=True,
+    help="body: exact bytes; headers: HTTP headers as JSON; messages, options: that part of the body.",
+)
+@common.log_options
+@common.deployment_options
+@click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write here, not to stdout.")
+def command(
+    named: str,
+    index: int,
+    part: str,
+    session: str | None,
+    generation: int | None,
+    through: int | None,
+    deployment_file: str | None,
+    constants: tuple[str, ...],
+    output: str | None,
+) -> None:
+    """Print one request of LOG exactly as it went over the wire: no newline is added to the body.
+
+    Request headers that cannot be known (keys, user id) are null.
+    """
+    deployment = common.read_deployment(deployment_file, constants)
+    log, _files, _findings = common.open_one(named, session, generation)
+    rebuilt = find_request(log, deployment, index, through)
+    if rebuilt is None:
+        raise UsageError(f"{named}: there is no request {index}", hint="dsh-audit requests LOG lists them")
+    encoded = rebuilt.encoded
+    if part == "headers":
+        headers = [{"name": name, "value": value} for name, value in encoded.http_headers]
+        common.write_output(render_json(headers), output)
+        return
+    if encoded.body is None:
+        reason = "; ".join(encoded.why) or "no reason is known"
+        raise NotReconstructibleError(f"request {index} cannot be rebuilt to the byte: {reason}")
+    common.write_output(encoded.body.to_bytes() if part == "body" else _part(encoded.body, part), output)
+
+
+def _part(body: Body, part: str) -> bytes:
+    """The messages member alone, or everything else, as compact JSON."""
+    value: Json = ecma.parse(body.to_bytes())
+    key = "messages" if "messages" in value else "input"
+    if part == "messages":
+        return ecma.stringify(value[key]) + b"\n"
+    return ecma.stringify({name: item for name, item in value.items() if name != key}) + b"\n"
