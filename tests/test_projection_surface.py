@@ -1,7 +1,7 @@
 """Surface, messages and image marks of each format version, one table a rule.
 
-The format 3 and 4 rows give the same answers in the folds of harness 0.1.5-rc.1 and 0.2.1-rc.2 [run]; format 0
-is compared with released packages in tests/harness.
+The rows of formats 3 and 4 give the same answers in the folds of harness 0.1.5-rc.1 and 0.2.1-rc.2 [run];
+format 0 is compared with released packages in tests/harness.
 """
 
 from __future__ import annotations
