@@ -65,6 +65,8 @@ class Event:
         source_event_seqs: expanded to single numbers; None when the row has none.
         surface_op: None for events that are not on the surface.
         line: line number in the decoded log, from 1 (a packed row gives several events of one line); 0 if made here.
+        order: envelope keys in the order of the row, where that is not the usual one; for printing it again.
+        opaque_op: ``surfaceOp`` of an unknown ignorable event (v1 and later), which has no effect; for printing.
     """
 
     type: str
@@ -75,6 +77,8 @@ class Event:
     source_event_seqs: tuple[int, ...] | None = None
     surface_op: SurfaceOp | None = None
     line: int = 0
+    order: tuple[str, ...] | None = None
+    opaque_op: Json = None
 
 
 SURFACE_TYPES = frozenset({"user/message", "assistant/message", "tool/result"})
