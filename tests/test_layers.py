@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "dsh_audit"
 LAYERS = (
     ("finding", "errors", "_ecma_slow", "ecma", "events"),
     ("rules",),
-    ("container", "position"),
+    ("container", "position", "changes"),
     ("formats",),
     ("log",),
     ("locate", "schema_check"),
