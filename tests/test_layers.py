@@ -38,7 +38,8 @@ CLOCK_CALLS = {"time", "now", "today", "utcnow", "monotonic", "perf_counter"}
 
 
 def modules() -> list[Path]:
-    return sorted(path for path in SOURCE.rglob("*.py") if path.name != "__main__.py" and path != SOURCE / "__init__.py")
+    top = {SOURCE / "__main__.py", SOURCE / "__init__.py"}
+    return sorted(path for path in SOURCE.rglob("*.py") if path not in top)
 
 
 def layer_of(path: Path) -> str:

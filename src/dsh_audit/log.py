@@ -142,7 +142,7 @@ class EventReader:
                 events = reader.decode(value, row.line)
                 self._check_seqs(events)
             except (RowRejectedError, ecma.EcmaSyntaxError) as error:
-                self._damage(row, str(error), rows)
+                self._damage(row, error, rows)
                 break
             for event in events:
                 if self.through is not None and event.seq > self.through:
@@ -176,16 +176,17 @@ class EventReader:
         if self.fence_seq is None:
             self.fence_seq = event.seq
 
-    def _damage(self, row: Row, reason: str, rows: Iterator[Row]) -> None:
+    def _damage(self, row: Row, error: RowRejectedError | ecma.EcmaSyntaxError, rows: Iterator[Row]) -> None:
         """Classify the suffix that starts at ``row``: dropped tail, or damage in committed data."""
         self.stopped_at = self.stats.last_seq + 1
-        dropped, committed = 1, False
+        dropped, committed = 1, _is_turn_end(row)
         for later in rows:
             dropped += 1
             committed = committed or _is_turn_end(later)
         where = self.log.where(frame=row.frame, at=row.at, line=row.line, seq=self.stopped_at)
-        rule = rules.DAMAGED if committed else rules.DROPPED_TAIL
-        message = f"{reason}; {dropped} rows from line {row.line} on are not used"
+        refused = isinstance(error, RowRejectedError) and error.kind != "undecodable"
+        rule = rules.REFUSED if refused else rules.DAMAGED if committed else rules.DROPPED_TAIL
+        message = f"{error}; {dropped} rows from line {row.line} on are not used"
         self.findings.append(Finding(rule, message, where))
 
     def _finish(self, container: ContainerStats) -> None:

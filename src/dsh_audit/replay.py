@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dsh_audit.deployment import Deployment
+from dsh_audit.dispatch.compaction_range import Retention
 from dsh_audit.dispatch.model import Prepared
 from dsh_audit.dispatch.scan import DispatchScanner
 from dsh_audit.finding import Finding
@@ -17,6 +18,11 @@ from dsh_audit.request import Request, build_requests
 from dsh_audit.rules import log as rules
 from dsh_audit.wire.adapter import Encoded
 from dsh_audit.wire.session import SessionEncoder
+
+
+def _retention(deployment: Deployment) -> Retention:
+    tokens, ratio = (deployment.look_up("compaction", key) for key in ("retain_tokens", "retain_ratio"))
+    return Retention(tokens) if ratio is None else Retention(tokens, ratio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,7 @@ class Replay:
 
     def _dispatches(self) -> Iterator[Prepared]:
         state = SessionState(self.log.version)
-        scanner = DispatchScanner(self.log.version, self.log.own_from())
+        scanner = DispatchScanner(self.log.version, self.log.own_from(), _retention(self.deployment))
         events = iter(self.reader)
         for event in events:
             yield from scanner.see(event, state)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dsh_audit.dispatch.model import Dispatch, Prepared
-from dsh_audit.events import Json, SessionHeader
+from dsh_audit.events import Event, Json, SessionHeader
 from dsh_audit.projection.messages import DerivedMessage, derive_event_message
 from dsh_audit.projection.state import Snapshot
 
@@ -145,14 +145,19 @@ def _compactions(prepared: Prepared, session_header: SessionHeader) -> tuple[Req
     if summary is not None and summary.data.get("llmStreamCall") is not True:
         return (replace(base, why_not=("another summariser made this compaction; its call is not logged",)),)
     if summary is not None:
-        data = summary.data
-        base = replace(base, provider=data["provider"], model=data["model"])
-        if "maxTokens" in data:
-            base = replace(base, config={"maxTokens": data["maxTokens"]})
-        return (_compaction_over(base, tuple(data["shadowedSeqs"])),)
+        return (_compaction_over(_with_summary_route(base, summary), tuple(summary.data["shadowedSeqs"])),)
     if not prepared.candidates:
         return (replace(base, why_not=("the range of the failed compaction cannot be computed",)),)
-    return tuple(_compaction_over(base, candidate) for candidate in prepared.candidates)
+    limits = [base]
+    if prepared.earlier_summary is not None:
+        limits.insert(0, _with_summary_route(base, prepared.earlier_summary))
+    return tuple(_compaction_over(one, candidate) for candidate in prepared.candidates for one in limits)
+
+
+def _with_summary_route(base: Request, summary: Event) -> Request:
+    data = summary.data
+    config = {"maxTokens": data["maxTokens"]} if "maxTokens" in data else {}
+    return replace(base, provider=data["provider"], model=data["model"], config=config)
 
 
 def _with_header_tools(base: Request) -> Request:

@@ -24,6 +24,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
+OUTPUT_OPTION = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write here, not to stdout."
+)
+
+
 def log_options(command: F) -> F:
     """``--session``, ``--generation``, ``--through``."""
     for option in (
@@ -62,7 +67,7 @@ def deployment_options(command: F) -> F:
 def output_options(command: F) -> F:
     """``--format``, ``-o``."""
     for option in (
-        click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write here, not to stdout."),
+        OUTPUT_OPTION,
         click.option(
             "--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True
         ),
@@ -192,7 +197,9 @@ def wants_colour(stream: Any) -> bool:
     return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
 
 
-def write_report(output_format: str, output: str | None, *, as_json: Callable[[], Any], as_text: Callable[[], str]) -> None:
+def write_report(
+    output_format: str, output: str | None, *, as_json: Callable[[], Any], as_text: Callable[[], str]
+) -> None:
     """Print one result in the format asked for."""
     write_output(render_json(as_json()) if output_format == "json" else as_text(), output)
 

@@ -19,7 +19,7 @@ from dsh_audit.report.text import findings_block
 @click.command("export")
 @click.argument("named", metavar="LOG")
 @common.log_options
-@click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write here, not to stdout.")
+@common.OUTPUT_OPTION
 def command(
     named: str, session: str | None, generation: int | None, through: int | None, output: str | None
 ) -> None:

@@ -27,7 +27,7 @@ _PARTS = ("body", "headers", "messages", "options")
 )
 @common.log_options
 @common.deployment_options
-@click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write here, not to stdout.")
+@common.OUTPUT_OPTION
 def command(
     named: str,
     index: int,

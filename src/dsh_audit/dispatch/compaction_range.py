@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from dsh_audit import ecma
 from dsh_audit.events import Event, Json
 from dsh_audit.projection.messages import derive_event_message
 from dsh_audit.projection.state import Snapshot
 
-DEFAULT_RETAIN_RATIO = 0.16
 _STATED_PRICE = re.compile(r">= ?(\d+)\)")
 _MAX_CANDIDATES = 64
 
 
-def find_ranges(snapshot: Snapshot, start: Event, error: Json, *, overflow: bool) -> tuple[tuple[int, ...], ...]:
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What a pressure compaction leaves alone at the end of the history; a deployment value.
+
+    Args:
+        tokens: a fixed count; None to use the ratio.
+        ratio: of the context window of the request context.
+    """
+
+    tokens: int | None = None
+    ratio: float = 0.16
+
+    def of(self, snapshot: Snapshot) -> int:
+        """Tokens to retain."""
+        if self.tokens is not None:
+            return self.tokens
+        context = snapshot.request_context
+        window = context.data.get("contextWindow") if context is not None else None
+        return int(window * self.ratio) if isinstance(window, int | float) else 0
+
+
+def find_ranges(
+    snapshot: Snapshot, start: Event, error: Json, retention: Retention, *, overflow: bool
+) -> tuple[tuple[int, ...], ...]:
     """Possible shadowed ranges, best first, each the seqs of its nodes.
 
     Args:
         snapshot: folds at ``compaction/start``.
         start: that event; a null ``turn`` marks a manual run.
         error: the ``error`` of ``compaction/end``; a "not smaller" error states the price of the range.
+        retention: of a pressure run; manual and overflow runs retain nothing.
         overflow: the run follows a context overflow.
     """
     messages = [(node.seq, derive_event_message(node)) for node in snapshot.surface]
@@ -28,7 +52,7 @@ def find_ranges(snapshot: Snapshot, start: Event, error: Json, *, overflow: bool
     prices = [price_message(message) for _, message in messages]
     cuts = _balanced_cuts([message for _, message in messages], first)
     manual = isinstance(start.data, dict) and start.data.get("turn") is None
-    best = _retained_cut(prices, cuts, 0.0 if manual or overflow else _retention(snapshot))
+    best = _retained_cut(prices, cuts, 0 if manual or overflow else retention.of(snapshot))
     ordered = sorted(cuts, key=lambda cut: (cut != best, -cut))
     stated = _STATED_PRICE.search(error) if isinstance(error, str) else None
     if stated:
@@ -38,13 +62,7 @@ def find_ranges(snapshot: Snapshot, start: Event, error: Json, *, overflow: bool
     return tuple(tuple(seqs[first:cut]) for cut in ordered[:_MAX_CANDIDATES])
 
 
-def _retention(snapshot: Snapshot) -> float:
-    context = snapshot.request_context
-    window = context.data.get("contextWindow") if context is not None else None
-    return int(window * DEFAULT_RETAIN_RATIO) if isinstance(window, int | float) else 0.0
-
-
-def _retained_cut(prices: list[int], cuts: list[int], retain: float) -> int | None:
+def _retained_cut(prices: list[int], cuts: list[int], retain: int) -> int | None:
     total, cut = 0, len(prices)
     for index in range(len(prices) - 1, -1, -1):
         total += prices[index]

@@ -85,6 +85,7 @@ class Prepared:
         event: the event that carries the call's own parameters (title, search, summary); None for steps.
         start: the ``compaction/start`` event of a compaction.
         candidates: a failed compaction's possible shadowed ranges, best first, each a tuple of seqs.
+        earlier_summary: the last ``compaction/summary`` before a failed compaction; it shows route and limit.
     """
 
     dispatch: Dispatch
@@ -92,3 +93,4 @@ class Prepared:
     event: Event | None = None
     start: Event | None = None
     candidates: tuple[tuple[int, ...], ...] = ()
+    earlier_summary: Event | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from dsh_audit.dispatch.compaction_range import find_ranges
+from dsh_audit.dispatch.compaction_range import Retention, find_ranges
 from dsh_audit.dispatch.model import Dispatch, Outcome, Prepared, WireCount
 from dsh_audit.dispatch.wire_count import MARKED
 from dsh_audit.events import Event, Json
@@ -34,9 +34,15 @@ class _OpenCompaction:
 
 
 class OneShots:
-    """Follows the one-shot calls of a log."""
+    """Follows the one-shot calls of a log.
 
-    def __init__(self) -> None:
+    Args:
+        retention: how much a pressure compaction keeps, for ranges that are not logged.
+    """
+
+    def __init__(self, retention: Retention) -> None:
+        self._retention = retention
+        self._last_summary: Event | None = None
         self._title: _OpenTitle | None = None
         self._compaction: _OpenCompaction | None = None
 
@@ -114,7 +120,14 @@ class OneShots:
 
     def _close_compaction(self, end: Event | None) -> list[Prepared]:
         opened, self._compaction = self._compaction, None
-        return [] if opened is None else [_compaction(opened, end)]
+        if opened is None:
+            return []
+        if opened.summary is not None:
+            self._last_summary = opened.summary
+            return [_compaction(opened, end)]
+        error = end.data.get("error") if end is not None and isinstance(end.data, dict) else None
+        ranges = find_ranges(opened.snapshot, opened.event, error, self._retention, overflow=opened.overflow)
+        return [replace(_compaction(opened, end), candidates=ranges, earlier_summary=self._last_summary)]
 
 
 def _one_shot(kind: str, event: Event, state: SessionState, wire: WireCount) -> Prepared:
@@ -137,7 +150,6 @@ def _compaction(opened: _OpenCompaction, end: Event | None) -> Prepared:
     start, summary = opened.event, opened.summary
     data = summary.data if summary is not None else {}
     error = end.data.get("error") if end is not None and isinstance(end.data, dict) else None
-    candidates = () if summary is not None else find_ranges(opened.snapshot, start, error, overflow=opened.overflow)
     settled = summary or end
     dispatch = Dispatch(
         kind="compaction",
@@ -156,7 +168,7 @@ def _compaction(opened: _OpenCompaction, end: Event | None) -> Prepared:
         recomputed=summary is None,
         marker_seqs=tuple(opened.markers),
     )
-    return Prepared(dispatch, replace(opened.snapshot, prefix_seq=start.seq), summary, start, candidates)
+    return Prepared(dispatch, replace(opened.snapshot, prefix_seq=start.seq), summary, start)
 
 
 def _compaction_outcome(summary: Event | None, end: Event | None) -> Outcome:

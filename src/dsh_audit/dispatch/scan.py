@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dsh_audit.dispatch.chunks import ChunkAttempts
+from dsh_audit.dispatch.compaction_range import Retention
 from dsh_audit.dispatch.model import Prepared
 from dsh_audit.dispatch.oneshots import OneShots
 from dsh_audit.dispatch.settlements import SettlementAttempts
@@ -21,12 +22,13 @@ class DispatchScanner:
     Args:
         format_version: of the log the events come from.
         own_from: seq of the first event that was not inherited from a parent session.
+        retention: for compaction ranges that are not logged.
     """
 
-    def __init__(self, format_version: int, own_from: int = 0) -> None:
+    def __init__(self, format_version: int, own_from: int = 0, retention: Retention | None = None) -> None:
         self._own_from = own_from
         self._steps = StepTracker()
-        self._oneshots = OneShots()
+        self._oneshots = OneShots(retention or Retention())
         attempts = ChunkAttempts if format_version < 2 else SettlementAttempts
         self._attempts: ChunkAttempts | SettlementAttempts = attempts(self._steps)
         self._held: list[Prepared] = []

@@ -39,7 +39,8 @@ def _row(row: dict[str, Any]) -> tuple[Any, ...]:
     why = row["retry_of"]
     attempt = row["attempt"] if why is None else f"{row['attempt']} {why}"
     model = text.clean(row["model"])
-    return row["index"], kind, place, attempt, row["prefix_seq"], model, count, row["claim"], size, digest, row["outcome"]
+    shown = (row["index"], kind, place, attempt, row["prefix_seq"], model, count, row["claim"])
+    return (*shown, size, digest, row["outcome"])
 
 
 def _assumptions(rows: list[dict[str, Any]]) -> list[str]:

@@ -60,12 +60,8 @@ def size(count: int | None) -> str:
         return "-"
     if count < 1000:
         return f"{count} B"
-    value, unit = float(count), "B"
-    for unit in ("kB", "MB", "GB", "TB"):
-        value /= 1000
-        if value < 999.95:
-            break
-    return f"{value:.1f} {unit}"
+    power = next((power for power in (1, 2, 3) if count / 1000**power < 999.95), 4)
+    return f"{count / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
 
 
 def plural(count: int, noun: str) -> str:

@@ -23,6 +23,13 @@ DAMAGED = Rule(
     advice="Only requests before the named seq can be checked; restore the file from a backup or an older generation.",
     example="seq 40 where 38 was next (gap); 211 rows from line 40 on are not used",
 )
+REFUSED = Rule(
+    code="log/refused",
+    severity=Severity.ERROR,
+    title="An event breaks a rule of its format; the harness refuses to open the log.",
+    advice="The events before it are sound; nothing from it on is used.",
+    example="a surface event needs surfaceOp; 12 rows from line 31 on are not used",
+)
 BAD_FRAME = Rule(
     code="log/bad-frame",
     severity=Severity.ERROR,
