@@ -71,6 +71,111 @@ def _user_message(version: int) -> Shape:
     return Shape(check, {"anyOf": [plain.schema, goal.schema]})
 
 
+_FIXED: dict[str, Shape] = {
+    "agent-preset/selected": record({"agentPreset": STRING}),
+    "approval/asked": record({"id": TEXT, "toolName": TEXT}, {"callId": TEXT, "reason": STRING}),
+    "approval/decided": record(
+        {"id": TEXT, "outcome": literal("allowed-once", "rejected", "cancelled", "unavailable")}
+    ),
+    "approval/policy": record({"policy": literal("ask", "never")}, {"source": literal("delegation")}),
+    "assistant/chunk": record({**STEP, "chunk": CHUNK}),
+    "command/done": record(
+        {"commandId": TEXT, "kind": literal("success", "error")},
+        {"text": STRING, "sourceEventSeq": COUNT},
+    ),
+    "command/run": record(
+        {"commandId": TEXT, "name": TEXT, "source": record({"kind": literal("user")})}, {"args": STRING}
+    ),
+    "compaction/start": record(COMPACTION, {"sourceCommandId": TEXT}),
+    "compaction/end": record(COMPACTION, {"sourceCommandId": TEXT, "error": STRING}),
+    "compaction/prune": where(record(SHADOWED), span),
+    "compaction/summary": where(
+        record(
+            {"compactionId": TEXT, "summary": CONTENT, **SHADOWED, "provider": TEXT, "model": TEXT},
+            {
+                "sourceCommandId": TEXT,
+                "maxTokens": COUNT,
+                "usage": USAGE,
+                "rawOutput": CONTENT,
+                "llmStreamCall": TRUE,
+            },
+        ),
+        stream_call,
+    ),
+    "feedback/record": record({"text": TEXT}),
+    "goal/change": GOAL_CHANGE,
+    "hook/invoked": record(
+        {"turn": COUNT, "point": TEXT, "dialect": literal("claude-code", "codex"), "handlerId": TEXT},
+        {"matcher": STRING},
+    ),
+    "hook/result": record(
+        {"turn": COUNT, "point": TEXT, "handlerId": TEXT, "decision": TEXT, "durationMs": NOT_NEGATIVE},
+        {"exitCode": SAFE_INTEGER, "stderrSummary": STRING},
+    ),
+    "llm/retry": where(
+        record(
+            {
+                "retryId": TEXT,
+                **STEP,
+                "provider": TEXT,
+                "mode": literal("normal", "always"),
+                "policyKey": TEXT,
+                "retry": POSITIVE,
+                "delayMs": NOT_NEGATIVE,
+                "failure": FAILURE,
+            },
+            {"maxRetries": POSITIVE},
+        ),
+        retry_limits,
+    ),
+    "llm/retry-started": record({"retryId": TEXT, **STEP, "retry": POSITIVE}),
+    "model/selection": record({"provider": TEXT, "model": TEXT}, {"reasoningEffort": TEXT}),
+    "permission/preset": record({"preset": TEXT}),
+    "plan/mode": record({"active": BOOLEAN}),
+    "request/context": record({"provider": TEXT, "model": TEXT}, {"contextWindow": POSITIVE}),
+    "request/header": record(
+        {"header": REQUEST_HEADER, "reason": literal("initial", "resume", "change", "series")},
+        {"startsSeries": TRUE},
+    ),
+    "sandbox/mode": record(
+        {"mode": literal("read-only", "workspace-write", "danger-full-access")},
+        {"source": literal("delegation")},
+    ),
+    "schedule/change": SCHEDULE_CHANGE,
+    "session/title": record({"title": TEXT, "messageSeqs": array(COUNT), "source": TITLE_SOURCE}),
+    "step/start": record(STEP),
+    "step/end": record(STEP),
+    "subagent/descriptor": DESCRIPTOR,
+    "subagent/model-selection-policy": record(
+        {"allowedModels": where(array(ROUTE, at_least=1), distinct_routes)}
+    ),
+    "team/member": record({**TEAM, "member": MEMBER}),
+    "team/message/delivered": record({**TEAM, "messageId": TEXT, "targetId": TEXT}),
+    "team/message/queued": record({**TEAM, "message": TEAM_MESSAGE}),
+    "team/task": record({**TEAM, "task": TASK}),
+    "todo/write": record(
+        {
+            "todos": array(
+                record({"content": STRING, "status": literal("pending", "in_progress", "completed")})
+            )
+        }
+    ),
+    "tool-workflow/agent-start": record({**WORKFLOW, "label": STRING, "childId": TEXT}, {"phase": STRING}),
+    "tool-workflow/agent-end": record({**WORKFLOW, "outcome": literal("completed", "failed", "cancelled")}),
+    "tool-workflow/run-start": record({"runId": TEXT, "name": TEXT}),
+    "tool-workflow/run-end": record(
+        {"runId": TEXT, "stopReason": literal("completed", "cancelled", "error")}
+    ),
+    "tool/call": record({**STEP, "callId": TEXT, "name": TEXT, "arguments": STRING}),
+    "tool/code-dispatch-start": record(DISPATCH),
+    "tool/code-dispatch": record({**DISPATCH, "isError": BOOLEAN, "content": CONTENT}),
+    "turn/start": record({"turn": COUNT}),
+    "turn/end": record({"turn": COUNT, "reason": TURN_END_REASON}),
+    "web/deepseek-search-llm-request": record({"endpoint": TEXT, "apiVersion": TEXT, "body": SEARCH}),
+}
+"""Payloads that are the same in formats 0 to 2."""
+
+
 @functools.cache
 def payload_shapes(version: int) -> dict[str, Shape]:
     """Payload shapes by event type.
@@ -82,87 +187,17 @@ def payload_shapes(version: int) -> dict[str, Shape]:
     settled = {} if version < 2 else {"stream": ARRAY}
     marker = {} if version < 1 else {"sessionFormatVersion": ANY}
     shapes = {
-        "agent-preset/selected": record({"agentPreset": STRING}),
+        **_FIXED,
         "agent/inbox/spliced": record(
             {"target": literal("next-turn", "next-step"), "start": COUNT, "inserted": array(user)},
             {"removedCount": COUNT, "outcome": literal("canceled")},
         ),
-        "approval/asked": record({"id": TEXT, "toolName": TEXT}, {"callId": TEXT, "reason": STRING}),
-        "approval/decided": record(
-            {"id": TEXT, "outcome": literal("allowed-once", "rejected", "cancelled", "unavailable")}
-        ),
-        "approval/policy": record({"policy": literal("ask", "never")}, {"source": literal("delegation")}),
-        "assistant/chunk": record({**STEP, "chunk": CHUNK}),
         "assistant/message": record(
             {**STEP, "message": message(version, "assistant", kind="model"), **settled},
             {"usage": USAGE, "interrupted": TRUE},
         ),
-        "command/done": record(
-            {"commandId": TEXT, "kind": literal("success", "error")},
-            {"text": STRING, "sourceEventSeq": COUNT},
-        ),
-        "command/run": record(
-            {"commandId": TEXT, "name": TEXT, "source": record({"kind": literal("user")})}, {"args": STRING}
-        ),
-        "compaction/start": record(COMPACTION, {"sourceCommandId": TEXT}),
-        "compaction/end": record(COMPACTION, {"sourceCommandId": TEXT, "error": STRING}),
-        "compaction/prune": where(record(SHADOWED), span),
-        "compaction/summary": where(
-            record(
-                {"compactionId": TEXT, "summary": CONTENT, **SHADOWED, "provider": TEXT, "model": TEXT},
-                {
-                    "sourceCommandId": TEXT,
-                    "maxTokens": COUNT,
-                    "usage": USAGE,
-                    "rawOutput": CONTENT,
-                    "llmStreamCall": TRUE,
-                },
-            ),
-            stream_call,
-        ),
-        "feedback/record": record({"text": TEXT}),
-        "goal/change": GOAL_CHANGE,
-        "hook/invoked": record(
-            {"turn": COUNT, "point": TEXT, "dialect": literal("claude-code", "codex"), "handlerId": TEXT},
-            {"matcher": STRING},
-        ),
-        "hook/result": record(
-            {"turn": COUNT, "point": TEXT, "handlerId": TEXT, "decision": TEXT, "durationMs": NOT_NEGATIVE},
-            {"exitCode": SAFE_INTEGER, "stderrSummary": STRING},
-        ),
-        "llm/retry": where(
-            record(
-                {
-                    "retryId": TEXT,
-                    **STEP,
-                    "provider": TEXT,
-                    "mode": literal("normal", "always"),
-                    "policyKey": TEXT,
-                    "retry": POSITIVE,
-                    "delayMs": NOT_NEGATIVE,
-                    "failure": FAILURE,
-                },
-                {"maxRetries": POSITIVE},
-            ),
-            retry_limits,
-        ),
-        "llm/retry-started": record({"retryId": TEXT, **STEP, "retry": POSITIVE}),
-        "model/selection": record({"provider": TEXT, "model": TEXT}, {"reasoningEffort": TEXT}),
-        "permission/preset": record({"preset": TEXT}),
-        "plan/mode": record({"active": BOOLEAN}),
-        "request/context": record({"provider": TEXT, "model": TEXT}, {"contextWindow": POSITIVE}),
-        "request/header": record(
-            {"header": REQUEST_HEADER, "reason": literal("initial", "resume", "change", "series")},
-            {"startsSeries": TRUE},
-        ),
-        "sandbox/mode": record(
-            {"mode": literal("read-only", "workspace-write", "danger-full-access")},
-            {"source": literal("delegation")},
-        ),
-        "schedule/change": SCHEDULE_CHANGE,
         "session-log-deepseek/delivery-accepted": record({"sessionId": ANY, "throughSeq": ANY}, marker),
         "session/end-seed": record({}, {} if version < 2 else {"inherited": ANY}),
-        "session/title": record({"title": TEXT, "messageSeqs": array(COUNT), "source": TITLE_SOURCE}),
         "session/title-llm-request": record(
             {
                 "titleProvider": TEXT,
@@ -173,44 +208,11 @@ def payload_shapes(version: int) -> dict[str, Shape]:
                 "maxTokens": POSITIVE,
             }
         ),
-        "step/start": record(STEP),
-        "step/end": record(STEP),
-        "subagent/descriptor": DESCRIPTOR,
-        "subagent/model-selection-policy": record(
-            {"allowedModels": where(array(ROUTE, at_least=1), distinct_routes)}
-        ),
-        "team/member": record({**TEAM, "member": MEMBER}),
-        "team/message/delivered": record({**TEAM, "messageId": TEXT, "targetId": TEXT}),
-        "team/message/queued": record({**TEAM, "message": TEAM_MESSAGE}),
-        "team/task": record({**TEAM, "task": TASK}),
-        "todo/write": record(
-            {
-                "todos": array(
-                    record({"content": STRING, "status": literal("pending", "in_progress", "completed")})
-                )
-            }
-        ),
-        "tool-workflow/agent-start": record(
-            {**WORKFLOW, "label": STRING, "childId": TEXT}, {"phase": STRING}
-        ),
-        "tool-workflow/agent-end": record(
-            {**WORKFLOW, "outcome": literal("completed", "failed", "cancelled")}
-        ),
-        "tool-workflow/run-start": record({"runId": TEXT, "name": TEXT}),
-        "tool-workflow/run-end": record(
-            {"runId": TEXT, "stopReason": literal("completed", "cancelled", "error")}
-        ),
-        "tool/call": record({**STEP, "callId": TEXT, "name": TEXT, "arguments": STRING}),
-        "tool/code-dispatch-start": record(DISPATCH),
-        "tool/code-dispatch": record({**DISPATCH, "isError": BOOLEAN, "content": CONTENT}),
         "tool/result": record(
             {**STEP, "message": tool_message(version)},
             {"error": record({"name": TEXT, "code": TEXT}), "meta": LOSSLESS},
         ),
-        "turn/start": record({"turn": COUNT}),
-        "turn/end": record({"turn": COUNT, "reason": TURN_END_REASON}),
         "user/message": user,
-        "web/deepseek-search-llm-request": record({"endpoint": TEXT, "apiVersion": TEXT, "body": SEARCH}),
     }
     if version >= 2:
         del shapes["assistant/chunk"]
