@@ -1,0 +1,88 @@
+"""``verify``: captured requests against the log."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from dsh_audit.capture import read_capture
+from dsh_audit.cli import common
+from dsh_audit.errors import UsageError
+from dsh_audit.finding import has_errors
+from dsh_audit.report.verify import render_verify, verify_json
+from dsh_audit.verification import verify
+
+
+def capture_options(command: common.F) -> common.F:
+    """``--capture``, ``--capture-field``."""
+    for option in (
+        click.option(
+            "--capture-field",
+            "capture_fields",
+            multiple=True,
+            metavar="NAME=PATH",
+            help="Where a JSONL record keeps something, as a dotted path, e.g. body=request.payload.",
+        ),
+        click.option(
+            "--capture",
+            "captures",
+            multiple=True,
+            required=True,
+            type=click.Path(),
+            metavar="PATH",
+            help="Captured requests: a directory of NNNN.body + NNNN.meta.json, a HAR file, or JSONL. Repeatable.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def read_fields(items: tuple[str, ...]) -> dict[str, str] | None:
+    """``NAME=PATH`` options as a mapping."""
+    fields: dict[str, str] = {}
+    for item in items:
+        name, separator, path = item.partition("=")
+        if not separator or not name or not path:
+            raise UsageError(f"--capture-field {item}: expected NAME=PATH")
+        fields[name] = path
+    return fields or None
+
+
+@click.command("verify")
+@click.argument("names", metavar="LOG...", nargs=-1, required=True)
+@capture_options
+@common.log_options
+@common.deployment_options
+@common.output_options
+def command(
+    names: tuple[str, ...],
+    captures: tuple[str, ...],
+    capture_fields: tuple[str, ...],
+    session: str | None,
+    generation: int | None,
+    through: int | None,
+    deployment_file: str | None,
+    constants: tuple[str, ...],
+    output_format: str,
+    output: str | None,
+) -> None:
+    """Compare every captured request with the request that the LOGs stand for, byte for byte.
+
+    LOG may be a directory tree of sessions; requests are attributed by their session. Verdicts: identical;
+    identical-except-unlogged (only the named top-level members, which no log explains, are extra); same-json;
+    different; unexplained (no dispatch explains it); not-checked; other (uploads, searches, other sessions);
+    not-captured (a dispatch that no capture shows).
+    """
+    deployment = common.read_deployment(deployment_file, constants)
+    fields = read_fields(capture_fields)
+    archives = [read_capture(Path(path), fields=fields) for path in captures]
+    logs, findings = common.open_many(names, session, generation)
+    opened = [log for log, _files in common.with_progress(logs, "verifying", len(logs))]
+    report = verify(opened, archives, deployment, through, findings)
+    common.write_report(
+        output_format, output, as_json=lambda: verify_json(report), as_text=lambda: render_verify(report)
+    )
+    failed = has_errors(report.findings) or report.summary["different"] or report.summary["unexplained"]
+    sys.exit(1 if failed else 0)

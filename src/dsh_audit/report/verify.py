@@ -1,0 +1,97 @@
+"""``verify`` as text and JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsh_audit.audit import log_json
+from dsh_audit.finding import has_errors
+from dsh_audit.report import text
+from dsh_audit.verification import PairResult, VerifyReport
+
+_MAX_DIFFERENCES = 5
+_STYLES = {
+    "identical": text.good,
+    "identical-except-unlogged": text.good,
+    "same-json": text.warn,
+    "different": text.bad,
+    "unexplained": text.bad,
+    "not-checked": text.warn,
+    "not-captured": text.dim,
+    "other": text.dim,
+}
+
+
+def verify_json(report: VerifyReport) -> dict[str, Any]:
+    """schemas/verify.schema.json."""
+    return {
+        "schema": "dsh-audit/verify/1",
+        "summary": report.summary,
+        "logs": [log_json(log, stats) for log, stats in report.logs],
+        "assumed": list(report.used),
+        "pairs": [pair.to_json() for pair in report.pairs],
+        "findings": [finding.to_json() for finding in report.findings],
+    }
+
+
+def render_verify(report: VerifyReport) -> str:
+    """A verdict line, a table of pairs, the first differences, assumptions, findings."""
+    lines = [_verdict(report), ""]
+    shown = [pair for pair in report.pairs if pair.verdict != "other"] or list(report.pairs)
+    headings = ("capture", "session", "#", "kind", "turn.step", "verdict", "bytes", "note")
+    lines.append(text.table(headings, (_row(pair) for pair in shown), right=(2, 6)))
+    others = sum(pair.verdict == "other" for pair in report.pairs)
+    if others and others != len(report.pairs):
+        lines.append(text.dim(f"{text.plural(others, 'other captured request')} not shown (--format json lists them)"))
+    different = [pair for pair in report.pairs if pair.verdict == "different"]
+    for pair in different[:_MAX_DIFFERENCES]:
+        lines += ["", *_difference(pair)]
+    if report.used:
+        lines += ["", text.dim("not in the log, so taken from elsewhere:")]
+        lines += [text.dim(f"  {text.clean(used['name'])} = {used['value']!r} ({used['source']})") for used in report.used]
+    if report.findings:
+        lines += ["", *text.findings_block(report.findings)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _verdict(report: VerifyReport) -> str:
+    counts = report.summary
+    named = ("identical", "identical_except_unlogged", "same_json", "different", "unexplained", "not_checked", "other")
+    parts = [f"{counts[name]} {name.replace('_', '-')}" for name in named if counts[name]]
+    missing = f"; {text.plural(counts['not_captured'], 'dispatch')}es not captured" if counts["not_captured"] else ""
+    line = f"{text.plural(counts['captured'], 'captured request')}: {', '.join(parts) or 'none'}{missing}"
+    failed = has_errors(report.findings) or counts["different"] or counts["unexplained"]
+    return text.bold((text.bad if failed else text.good)("FAIL" if failed else "OK") + " " + line)
+
+
+def _row(pair: PairResult) -> tuple[Any, ...]:
+    rebuilt = pair.rebuilt
+    verdict = _STYLES[pair.verdict](pair.verdict)
+    note = "; ".join(pair.notes)
+    if pair.diff is not None and pair.diff.unlogged:
+        names = ", ".join(f"{item.name} ({text.size(item.size)} at {item.offset})" for item in pair.diff.unlogged)
+        note = f"{note}; {names}" if note else names
+    note = text.clean(note)
+    note = note if len(note) <= 70 else note[:69] + "…"
+    if rebuilt is None:
+        return pair.captured, text.clean(pair.session_id or "-"), "-", "-", "-", verdict, "-", note
+    dispatch, body = rebuilt.request.dispatch, rebuilt.encoded.body
+    place = "-" if dispatch.step is None else f"{dispatch.turn}.{dispatch.step}"
+    size = "-" if body is None else body.size_bytes
+    session = text.clean(pair.session_id or "-")
+    return pair.captured or "-", session, rebuilt.index, dispatch.kind, place, verdict, size, note
+
+
+def _difference(pair: PairResult) -> list[str]:
+    assert pair.diff is not None
+    first = pair.diff.first_difference
+    lines = [text.bold(f"capture {pair.captured}")]
+    if first is not None:
+        seq = "fixed text" if first.seq is None else f"seq {first.seq}"
+        lines[0] += f" differs at byte {first.offset}, {text.clean(first.pointer) or 'top level'}, from {seq}"
+        lines += [f"  captured  {text.bad(text.clean(first.captured))}"]
+        lines += [f"  replayed  {text.good(text.clean(first.replayed))}"]
+    for change in pair.diff.changes[:10]:
+        sides = f"{text.clean(str(change.captured))} ← {text.clean(str(change.replayed))}"
+        lines.append(f"  {change.kind:<14} {text.clean(change.pointer)}: {sides}")
+    return lines

@@ -1,0 +1,40 @@
+"""Findings of comparing captured requests with the log."""
+
+from dsh_audit.finding import Rule, Severity
+
+DIFFERENT = Rule(
+    code="wire/different",
+    severity=Severity.ERROR,
+    title="A captured request differs from the one the log stands for.",
+    advice="The pointer and seq say which content; something changed the request after the log was written, or "
+    "a deployment setting differs from the default (see the assumptions, and --deployment).",
+    example="request 3 differs from capture 0004 at byte 812",
+)
+UNEXPLAINED = Rule(
+    code="wire/unexplained",
+    severity=Severity.ERROR,
+    title="A captured request of this session that no dispatch in the log explains.",
+    advice="The log is older than the capture, was cut, or something else sent requests under this session's id.",
+    example="capture 0009 is explained by no dispatch",
+)
+NOT_CAPTURED = Rule(
+    code="wire/not-captured",
+    severity=Severity.WARNING,
+    title="The log proves a request that the capture does not hold.",
+    advice="The capture is partial: it began late, ended early, or a filter left requests out.",
+    example="request 7 was sent, and no capture shows it",
+)
+NOT_CHECKED = Rule(
+    code="wire/not-checked",
+    severity=Severity.WARNING,
+    title="A captured request was matched with a dispatch whose body cannot be rebuilt, so nothing was compared.",
+    advice="The message says what is missing; a deployment file, a constant or a newer release may supply it.",
+    example="request 2: a message holds an image, which is not reproduced yet",
+)
+DUPLICATE_SESSION = Rule(
+    code="log/duplicate-session",
+    severity=Severity.WARNING,
+    title="Two logs have the same session id; the harness refuses such a home.",
+    advice="Name only the log that belongs to the capture; the longest one was used.",
+    example="session toy-1 is also in sessions-torn; this copy was not used",
+)

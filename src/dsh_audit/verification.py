@@ -1,0 +1,264 @@
+"""Captured requests against the requests of the logs: pairing, comparison, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dsh_audit import ecma
+from dsh_audit.capture import CaptureArchive
+from dsh_audit.capture.exchange import Exchange, ExchangeKind
+from dsh_audit.deployment import Deployment
+from dsh_audit.diff import BodyDiff, Verdict, diff_body
+from dsh_audit.events import Json
+from dsh_audit.finding import Finding, Where, sort_findings
+from dsh_audit.log import LogStats, SessionLog
+from dsh_audit.matching import BodyKey
+from dsh_audit.pairing import Candidate, Pair, pair_exchanges
+from dsh_audit.replay import Rebuilt, Replay
+from dsh_audit.rules import wire as rules
+from dsh_audit.wire.body import Body
+from dsh_audit.wire.constants import CONSTANTS
+
+_ENDPOINTS: dict[str, ExchangeKind] = {
+    "deepseek-chat-completions": "chat-completions",
+    "openai-completions": "chat-completions",
+    "deepseek-messages": "messages",
+    "anthropic-messages": "messages",
+    "openai-responses": "responses",
+    "azure-openai-responses": "responses",
+    "deepseek-web-search": "search",
+}
+_COUNTED = tuple(verdict for verdict in Verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """One row of the ``verify`` report.
+
+    Args:
+        captured: id of the exchange; None for a dispatch that no capture shows.
+        session_id: of the dispatch, or the one the exchange names.
+        rebuilt: the request; None when no dispatch explains the exchange.
+        verdict: see :class:`~dsh_audit.diff.Verdict`, or ``not-checked``.
+        diff: the comparison; None when nothing was compared.
+        notes: one line each.
+    """
+
+    captured: str | None
+    session_id: str | None
+    rebuilt: Rebuilt | None
+    verdict: str
+    diff: BodyDiff | None = None
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """One member of ``pairs`` in schemas/verify.schema.json."""
+        diff = self.diff
+        first = diff.first_difference if diff is not None else None
+        return {
+            "captured": self.captured,
+            "session_id": self.session_id,
+            "request": None if self.rebuilt is None else self.rebuilt.index,
+            "verdict": self.verdict,
+            "first_difference": None if first is None else first.to_json(),
+            "unlogged": [] if diff is None else [item.to_json() for item in diff.unlogged],
+            "changes": [] if diff is None else [change.to_json() for change in diff.changes],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """The result of a verification.
+
+    Args:
+        logs: each log with the stats of its pass.
+        pairs: one a captured request in order of receipt, then the dispatches that no capture shows.
+        findings: sorted.
+        used: values that were not in the logs.
+    """
+
+    logs: tuple[tuple[SessionLog, LogStats], ...]
+    pairs: tuple[PairResult, ...]
+    findings: tuple[Finding, ...]
+    used: tuple[dict[str, Any], ...]
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """Counts by verdict; ``captured`` counts the exchanges."""
+        counts = {"captured": sum(pair.captured is not None for pair in self.pairs)}
+        for verdict in (*_COUNTED, "not-checked"):
+            counts[str(verdict).replace("-", "_")] = sum(pair.verdict == verdict for pair in self.pairs)
+        return counts
+
+
+@dataclass(slots=True)
+class _Session:
+    log: SessionLog
+    replay: Replay
+    rebuilt: list[Rebuilt] = field(default_factory=list)
+    bodies: list[tuple[Body, ...]] = field(default_factory=list)
+
+    def candidates(self) -> list[Candidate]:
+        return [
+            Candidate(
+                index=rebuilt.index,
+                session_id=self.log.session_id,
+                kind=rebuilt.request.dispatch.kind,
+                endpoint=_ENDPOINTS.get(rebuilt.encoded.protocol),
+                wire_min=rebuilt.request.dispatch.wire.minimum,
+                wire_max=rebuilt.request.dispatch.wire.maximum,
+                keys=tuple(BodyKey.of(body) for body in bodies),
+                load_body=lambda place, bodies=bodies: bodies[place],  # type: ignore[misc]
+            )
+            for rebuilt, bodies in zip(self.rebuilt, self.bodies, strict=True)
+        ]
+
+
+def verify(
+    logs: Sequence[SessionLog],
+    archives: Sequence[CaptureArchive],
+    deployment: Deployment,
+    through: int | None = None,
+    findings: Iterable[Finding] = (),
+) -> VerifyReport:
+    """Compare every captured request with the request that a log stands for.
+
+    Args:
+        logs: of the sessions; requests of other sessions count as ``other``.
+        archives: captures, read in the order given.
+        deployment: what the logs cannot know; long constants are also learned from the captures.
+        through: last seq to read of each log.
+        findings: made while the inputs were opened.
+    """
+    exchanges = [exchange for archive in archives for exchange in archive.exchanges]
+    found = [*findings, *(finding for archive in archives for finding in archive.findings)]
+    deployment = learn_constants(deployment, exchanges)
+    sessions: dict[str, _Session] = {}
+    for log in logs:
+        session = _rebuild(log, deployment, through)
+        found += session.replay.findings
+        found += _keep_longest(sessions, session)
+    candidates = {ident: session.candidates() for ident, session in sessions.items()}
+    results = [_judge(pair, sessions) for pair in pair_exchanges(exchanges, candidates)]
+    found += [finding for result in results for finding in _findings(result, sessions)]
+    used = {ecma.stringify(item.to_json()): item.to_json() for s in sessions.values() for item in _used(s)}
+    return VerifyReport(
+        logs=tuple((session.log, session.replay.reader.stats) for session in sessions.values()),
+        pairs=tuple(results),
+        findings=tuple(sort_findings(found)),
+        used=tuple(used[key] for key in sorted(used)),
+    )
+
+
+def _used(session: _Session) -> Iterable[Any]:
+    return (item for rebuilt in session.rebuilt for item in rebuilt.encoded.unlogged)
+
+
+def _rebuild(log: SessionLog, deployment: Deployment, through: int | None) -> _Session:
+    session = _Session(log, Replay(log, deployment, through))
+    for rebuilt in session.replay:
+        others = (session.replay.encoder.encode(other).body for other in rebuilt.others)
+        bodies = (rebuilt.encoded.body, *others)
+        session.rebuilt.append(rebuilt)
+        session.bodies.append(tuple(body for body in bodies if body is not None))
+    return session
+
+
+def _keep_longest(sessions: dict[str, _Session], session: _Session) -> list[Finding]:
+    """Enter a session; of two with one id the longer log stays."""
+    ident = session.log.session_id
+    other = sessions.get(ident)
+    if other is None:
+        sessions[ident] = session
+        return []
+    kept, dropped = sorted((other, session), key=lambda s: -s.replay.reader.stats.events)
+    sessions[ident] = kept
+    message = f"session {ident} is also in {kept.log.source.label}; this copy was not used"
+    return [Finding(rules.DUPLICATE_SESSION, message, dropped.log.where())]
+
+
+def learn_constants(deployment: Deployment, exchanges: Iterable[Exchange]) -> Deployment:
+    """The deployment with the long constants that compaction requests of the captures show, checked by digest."""
+    wanted = {name: constant for name, constant in CONSTANTS.items() if name not in deployment.constants}
+    texts: dict[str, str] = {}
+    for exchange in exchanges:
+        if len(texts) == len(wanted):
+            break
+        if not exchange.is_compaction:
+            continue
+        for text in _last_texts(exchange.read_body()):
+            texts.update({name: text for name, constant in wanted.items() if constant.matches(text)})
+    return replace(deployment, constants={**texts, **deployment.constants}) if texts else deployment
+
+
+def _last_texts(body: bytes | None) -> list[str]:
+    """Texts of the last message of a body, whatever its protocol."""
+    try:
+        value: Json = ecma.parse(body or b"")
+    except ecma.EcmaSyntaxError:
+        return []
+    messages = (value.get("messages") or value.get("input")) if isinstance(value, dict) else None
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    content = last.get("content") if isinstance(last, dict) else None
+    if isinstance(content, str):
+        return [content]
+    blocks = content if isinstance(content, list) else []
+    return [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+
+
+def _judge(pair: Pair, sessions: Mapping[str, _Session]) -> PairResult:
+    """The verdict on one pair."""
+    exchange, candidate = pair.exchange, pair.candidate
+    captured = None if exchange is None else exchange.id
+    if candidate is None:
+        named = None if exchange is None else exchange.session_id
+        return PairResult(captured, named, None, pair.status, None, pair.notes)
+    session = sessions[candidate.session_id]
+    rebuilt = session.rebuilt[candidate.index]
+    if exchange is None:
+        wire = rebuilt.request.dispatch.wire
+        notes = (*pair.notes, f"{wire.minimum}..{wire.maximum} requests: {wire.reason}")
+        return PairResult(None, candidate.session_id, rebuilt, pair.status, None, notes)
+    body, bodies = exchange.read_body(), session.bodies[candidate.index]
+    if body is None or not bodies:
+        why = ("the capture has no body",) if body is None else rebuilt.encoded.why
+        return PairResult(captured, candidate.session_id, rebuilt, "not-checked", None, (*pair.notes, *why))
+    diff = diff_body(body, bodies[pair.alternative], exchange.fidelity)
+    notes = (*pair.notes, *diff.notes)
+    return PairResult(captured, candidate.session_id, rebuilt, str(diff.verdict), diff, notes)
+
+
+def _findings(result: PairResult, sessions: Mapping[str, _Session]) -> list[Finding]:
+    log = sessions[result.session_id].log if result.session_id in sessions else None
+    where = Where(
+        source=None if log is None else log.source.label,
+        session=result.session_id,
+        request=None if result.rebuilt is None else result.rebuilt.index,
+        captured=result.captured,
+    )
+    if result.verdict == Verdict.DIFFERENT:
+        return [_different(result, where)]
+    if result.verdict == Verdict.UNEXPLAINED:
+        return [Finding(rules.UNEXPLAINED, f"capture {result.captured} is explained by no dispatch", where)]
+    request = "" if result.rebuilt is None else f"request {result.rebuilt.index}"
+    if result.verdict == "not-checked":
+        return [Finding(rules.NOT_CHECKED, f"{request}: {'; '.join(result.notes)}", where)]
+    if result.verdict == Verdict.NOT_CAPTURED and result.rebuilt is not None:
+        if result.rebuilt.request.dispatch.wire.minimum:
+            return [Finding(rules.NOT_CAPTURED, f"{request} was sent, and no capture shows it", where)]
+    return []
+
+
+def _different(result: PairResult, where: Where) -> Finding:
+    diff = result.diff
+    assert diff is not None and result.rebuilt is not None
+    first = diff.first_difference
+    message = f"request {result.rebuilt.index} differs from capture {result.captured}"
+    if first is None:
+        return Finding(rules.DIFFERENT, message, where)
+    where = replace(where, at=first.offset, pointer=first.pointer, seq=first.seq)
+    details = {"captured": first.captured, "replayed": first.replayed}
+    return Finding(rules.DIFFERENT, f"{message} at byte {first.offset}", where, details)
