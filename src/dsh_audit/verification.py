@@ -144,6 +144,7 @@ def verify(
     candidates = {ident: session.candidates() for ident, session in sessions.items()}
     results = [_judge(pair, sessions) for pair in pair_exchanges(exchanges, candidates)]
     found += [finding for result in results for finding in _findings(result, sessions)]
+    found += _missing(results, sessions)
     used = {ecma.stringify(item.to_json()): item.to_json() for s in sessions.values() for item in _used(s)}
     return VerifyReport(
         logs=tuple((session.log, session.replay.reader.stats) for session in sessions.values()),
@@ -232,9 +233,9 @@ def _judge(pair: Pair, sessions: Mapping[str, _Session]) -> PairResult:
 
 
 def _findings(result: PairResult, sessions: Mapping[str, _Session]) -> list[Finding]:
-    log = sessions[result.session_id].log if result.session_id in sessions else None
+    session = None if result.session_id is None else sessions.get(result.session_id)
     where = Where(
-        source=None if log is None else log.source.label,
+        source=None if session is None else session.log.source.label,
         session=result.session_id,
         request=None if result.rebuilt is None else result.rebuilt.index,
         captured=result.captured,
@@ -243,13 +244,27 @@ def _findings(result: PairResult, sessions: Mapping[str, _Session]) -> list[Find
         return [_different(result, where)]
     if result.verdict == Verdict.UNEXPLAINED:
         return [Finding(rules.UNEXPLAINED, f"capture {result.captured} is explained by no dispatch", where)]
-    request = "" if result.rebuilt is None else f"request {result.rebuilt.index}"
-    if result.verdict == "not-checked":
-        return [Finding(rules.NOT_CHECKED, f"{request}: {'; '.join(result.notes)}", where)]
-    if result.verdict == Verdict.NOT_CAPTURED and result.rebuilt is not None:
-        if result.rebuilt.request.dispatch.wire.minimum:
-            return [Finding(rules.NOT_CAPTURED, f"{request} was sent, and no capture shows it", where)]
+    if result.verdict == "not-checked" and result.rebuilt is not None:
+        message = f"request {result.rebuilt.index}: {'; '.join(result.notes)}"
+        return [Finding(rules.NOT_CHECKED, message, where)]
     return []
+
+
+def _missing(results: Iterable[PairResult], sessions: Mapping[str, _Session]) -> list[Finding]:
+    """One finding a session for the requests that its log proves and no capture shows."""
+    missing: dict[str, list[int]] = {}
+    for result in results:
+        rebuilt = result.rebuilt
+        if result.verdict == Verdict.NOT_CAPTURED and rebuilt is not None and result.session_id is not None:
+            if rebuilt.request.dispatch.wire.minimum:
+                missing.setdefault(result.session_id, []).append(rebuilt.index)
+    findings: list[Finding] = []
+    for ident, indexes in missing.items():
+        shown = ", ".join(map(str, indexes[:5])) + (", …" if len(indexes) > 5 else "")
+        message = f"{len(indexes)} requests were sent that no capture shows: {shown}"
+        where = replace(sessions[ident].log.where(), request=indexes[0])
+        findings.append(Finding(rules.NOT_CAPTURED, message, where, {"requests": indexes}))
+    return findings
 
 
 def _different(result: PairResult, where: Where) -> Finding:

@@ -58,7 +58,7 @@ def _verdict(report: VerifyReport) -> str:
     counts = report.summary
     named = ("identical", "identical_except_unlogged", "same_json", "different", "unexplained", "not_checked", "other")
     parts = [f"{counts[name]} {name.replace('_', '-')}" for name in named if counts[name]]
-    missing = f"; {text.plural(counts['not_captured'], 'dispatch')}es not captured" if counts["not_captured"] else ""
+    missing = f"; {counts['not_captured']} not captured" if counts["not_captured"] else ""
     line = f"{text.plural(counts['captured'], 'captured request')}: {', '.join(parts) or 'none'}{missing}"
     failed = has_errors(report.findings) or counts["different"] or counts["unexplained"]
     return text.bold((text.bad if failed else text.good)("FAIL" if failed else "OK") + " " + line)

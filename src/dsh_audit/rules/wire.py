@@ -20,9 +20,9 @@ UNEXPLAINED = Rule(
 NOT_CAPTURED = Rule(
     code="wire/not-captured",
     severity=Severity.WARNING,
-    title="The log proves a request that the capture does not hold.",
+    title="The log proves requests that the capture does not hold.",
     advice="The capture is partial: it began late, ended early, or a filter left requests out.",
-    example="request 7 was sent, and no capture shows it",
+    example="2 requests were sent that no capture shows: 7, 8",
 )
 NOT_CHECKED = Rule(
     code="wire/not-checked",
