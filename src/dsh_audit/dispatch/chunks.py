@@ -39,7 +39,7 @@ class ChunkAttempts:
         if chunk["type"] == "usage":
             group.usage = chunk["usage"]
         elif chunk["type"] == "finish":
-            group.finish = chunk["reason"]
+            group.take_finish(chunk)
             group.settled_seq, group.settled_time_ms = event.seq, event.time
             self._tracker.settle(group)
             self._group, self._finished = None, group

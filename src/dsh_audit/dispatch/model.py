@@ -55,6 +55,8 @@ class Dispatch:
         retry_of: what made this attempt necessary: ``retry``, ``overflow``, ``image-offload``, ``plugin``.
         recomputed: the messages are not logged but computed again from a rule (failed compaction).
         marker_seqs: delivery markers that may belong to it, in log order.
+        replay: ``response`` of the replay state that came with the answer: which adapter and protocol gave it;
+            empty when the stream finished without one, None without a finished answer.
     """
 
     kind: Kind
@@ -73,6 +75,7 @@ class Dispatch:
     retry_of: str | None = None
     recomputed: bool = False
     marker_seqs: tuple[int, ...] = ()
+    replay: Json = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class SettlementAttempts:
             if chunk.get("type") == "usage":
                 attempt.usage = chunk["usage"]
             elif chunk.get("type") == "finish":
-                attempt.finish = chunk["reason"]
+                attempt.take_finish(chunk)
         attempt.usage = data.get("usage", attempt.usage)
         attempt.settled_seq, attempt.settled_time_ms = event.seq, event.time
         self._tracker.settle(attempt)

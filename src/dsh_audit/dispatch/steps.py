@@ -49,10 +49,19 @@ class Attempt:
     message: bool = False
     interrupted: bool = False
     markers: list[int] = field(default_factory=list)
+    replay: Json = None
 
     def lone_failure(self) -> bool:
         """Whether a failed finish is all there is."""
         return self.chunks == 1 and self.kind == "error" and not self.message
+
+    def take_finish(self, chunk: Json) -> None:
+        """Note the reason and the replay state of a finish chunk."""
+        self.finish = chunk["reason"]
+        if self.kind != "error":
+            state = chunk.get("replayState")
+            response = state.get("response") if isinstance(state, dict) else None
+            self.replay = response if isinstance(response, dict) else {}
 
     @property
     def kind(self) -> str:
@@ -223,6 +232,7 @@ def _prepared(attempt: Attempt, number: int) -> Prepared:
         settled_time_ms=attempt.settled_time_ms,
         retry_of=attempt.retry_of,
         marker_seqs=tuple(attempt.markers),
+        replay=attempt.replay,
     )
     return Prepared(dispatch, attempt.snapshot)
 

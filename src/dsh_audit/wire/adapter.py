@@ -6,6 +6,7 @@ A protocol is one file with an ``Encoder``: it keeps what successive requests of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -42,13 +43,22 @@ class Encoded:
 
 @dataclass(slots=True)
 class Notes:
-    """Collects, while a request is encoded, what was not in the log."""
+    """Collects, while a request is encoded, what was not in the log.
+
+    Args:
+        deployment: what the user told.
+        used: what was taken so far.
+        assumed: values by name that a capture has proven; each takes the place of a default.
+    """
 
     deployment: Deployment
     used: list[Used] = field(default_factory=list)
+    assumed: Mapping[str, Used] = field(default_factory=dict)
 
     def take(self, used: Used) -> Used:
-        """Record a value and hand it on."""
+        """Record a value, or what was assumed in the place of a default, and hand it on."""
+        if used.source == "default":
+            used = self.assumed.get(used.name, used)
         if used not in self.used:
             self.used.append(used)
         return used

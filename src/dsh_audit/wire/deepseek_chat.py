@@ -14,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dsh_audit import ecma
-from dsh_audit.deployment import DEFAULT_CHAT_URL, DEFAULT_EFFORT
+from dsh_audit.deployment import DEFAULT_CHAT_URL
 from dsh_audit.events import Json
 from dsh_audit.projection.messages import DerivedMessage, derive_nodes
 from dsh_audit.projection.surface import Surface
 from dsh_audit.request import Request
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Notes
 from dsh_audit.wire.body import Body, Fragment, FragmentRun
+from dsh_audit.wire.instruction import instruction
+from dsh_audit.wire.learned import LearnedEfforts, default_effort
 
 PROTOCOL = "deepseek-chat-completions"
 
@@ -36,18 +38,18 @@ class ChatEncoder:
         self._run = FragmentRun()
         self._leading: bytes = b""
         self._tools: tuple[int | None, bytes] = (None, b"")
-        self._efforts: dict[tuple[str, str], str] = {}
+        self._efforts = LearnedEfforts()
 
     def encode(self, request: Request, notes: Notes) -> Encoded:
         """The body of a request."""
-        self._learn_effort(request)
+        self._efforts.learn(request.snapshot.request_header)
         head = _head(request)
         tail = self._tail(request, notes)
         if request.messages is None:
             run, count = self._step_messages(request.snapshot.surface, first=request.system is None)
         else:
             run = FragmentRun()
-            messages = [*request.messages, *_instruction(request, notes)]
+            messages = [*request.messages, *instruction(request, notes)]
             _append(run, messages, first=request.system is None)
             count = len(run)
         body = Body(tuple(head), run, count, tuple(tail))
@@ -66,15 +68,6 @@ class ChatEncoder:
         _append(self._run, added, first=first and len(self._run) == 0)
         self._surface = surface
         return self._run, len(self._run)
-
-    def _learn_effort(self, request: Request) -> None:
-        """Remember the effort that the adapter itself filled in for a route."""
-        event = request.snapshot.request_header
-        header = event.data["header"] if event is not None else {}
-        if (header.get("adapterDefaults") or {}).get("reasoningEffort") is True:
-            config = header["config"]
-            if isinstance(config.get("reasoningEffort"), str):
-                self._efforts[config["provider"], config["model"]] = config["reasoningEffort"]
 
     def _tail(self, request: Request, notes: Notes) -> Iterator[Fragment]:
         config = request.config
@@ -96,12 +89,10 @@ class ChatEncoder:
         if request.purpose == "session-title":
             return "off"
         if request.purpose == "compaction":
-            learned = self._efforts.get((request.provider, request.model))
+            learned = self._efforts.get(request.provider, request.model)
             if learned is not None:
                 return learned
-            deployment = notes.deployment
-            used = deployment.model(request.provider, request.model, "default_effort", DEFAULT_EFFORT)
-            return str(notes.take(used).value)
+            return str(notes.take(default_effort(notes.deployment, request.provider, request.model)).value)
         effort = request.config.get("reasoningEffort")
         return effort if isinstance(effort, str) else None
 
@@ -132,16 +123,6 @@ def _thinking(effort: str | None, request: Request, notes: Notes) -> bytes:
 def _encode_tool(tool: Json) -> bytes:
     function = {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
     return b'{"type":"function","function":' + ecma.stringify(function) + b"}"
-
-
-def _instruction(request: Request, notes: Notes) -> list[DerivedMessage]:
-    if request.constant is None:
-        return []
-    text = notes.deployment.constants.get(request.constant)
-    if text is None:
-        raise CannotEncodeError(f"the text {request.constant} is known by digest only; give --constant")
-    message = {"role": "user", "content": [{"type": "text", "text": text}]}
-    return [DerivedMessage(request.dispatch.opened_seq, message)]
 
 
 def _append(run: FragmentRun, messages: Iterable[DerivedMessage], *, first: bool) -> None:

@@ -1,0 +1,283 @@
+"""Adapter llm-deepseek, Messages: harness 0.1.6 (default there) to 0.2.1.
+
+Rules, seen in captured bytes of 0.2.1 (spec wire-deepseek 5 to 8; those of 0.1.6 were only read, 5.6):
+
+* Keys in order: model, stream, messages, max_tokens, thinking, output_config?, system?, temperature?,
+  stop_sequences?, tools?; compact JSON as JSON.stringify prints it.
+* Consecutive user turns merge, so do answers; tool results come first in their turn (messages_fold.py).
+* The first system text is a member of its own; on a route with in-history updates later ones are messages.
+* What a route is told of changed tools depends on its tool-update mode, which is not logged
+  (tool_updates.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from dsh_audit import ecma
+from dsh_audit.deployment import DEFAULT_MESSAGES_URL, Deployment, Used
+from dsh_audit.events import Json
+from dsh_audit.projection.messages import derive_nodes
+from dsh_audit.projection.surface import Surface
+from dsh_audit.request import Request
+from dsh_audit.wire.adapter import Encoded, Notes
+from dsh_audit.wire.body import Body, Fragment
+from dsh_audit.wire.instruction import instruction
+from dsh_audit.wire.learned import LearnedEfforts, default_effort
+from dsh_audit.wire.messages_blocks import encode_tool, fails_locally
+from dsh_audit.wire.messages_fold import MessagesFold, Route
+from dsh_audit.wire.tool_updates import TOOL_MODES, ToolHistoryFold, ToolMode, ToolProjection, project_tools
+
+PROTOCOL = "deepseek-messages"
+DEFAULT_MAX_TOKENS = 256000
+"""The adapter's cap where neither request nor catalogue names one. Source: dsh-llm-deepseek 0.2.1-rc.2."""
+
+_EFFORTS = ("off", "low", "high", "max")
+_TOOL_CHANGES_BETA = "mid-conversation-tool-changes-2026-07-01"
+
+
+class MessagesEncoder:
+    """Writes Messages bodies; keeps the encoded messages of the surface it saw last."""
+
+    def __init__(self) -> None:
+        self._steps: _StepMessages | None = None
+        self._tools = _Tools()
+        self._efforts = LearnedEfforts()
+
+    def encode(self, request: Request, notes: Notes) -> Encoded:
+        """The body of a request."""
+        self._efforts.learn(request.snapshot.request_header)
+        route = route_of(request, notes)
+        mode = self._tools.mode(request, notes)
+        if request.messages is None:
+            messages, projection = self._step_messages(request, route, mode)
+        else:
+            messages, projection = self._call_messages(request, route, mode, notes)
+        count, array_tail = messages.view()
+        tail = (*array_tail, *self._envelope(request, notes, messages, projection))
+        body = Body(_head(request), messages.run, count, tail)
+        http_headers = _http_headers(request, notes, has_tool_changes=messages.has_tool_changes)
+        return Encoded(PROTOCOL, "bytes", body, (), (), "/v1/messages", http_headers)
+
+    def _step_messages(
+        self, request: Request, route: Route, mode: ToolMode
+    ) -> tuple[MessagesFold, ToolProjection]:
+        surface = request.snapshot.surface
+        steps = self._steps
+        is_longer = steps is not None and steps.surface is not None and surface.extends(steps.surface)
+        if steps is None or not is_longer or steps.messages.route != route:
+            steps = _StepMessages(route)
+        steps.note(surface)
+        projection = self._tools.project(request, mode, steps.developers)
+        if not steps.agrees(projection):
+            steps = _StepMessages(route)
+            steps.note(surface)
+        steps.push(projection)
+        self._steps = steps
+        return steps.messages, projection
+
+    def _call_messages(
+        self, request: Request, route: Route, mode: ToolMode, notes: Notes
+    ) -> tuple[MessagesFold, ToolProjection]:
+        """Messages and tools of a title or compaction."""
+        derived = [*(request.messages or ()), *instruction(request, notes)]
+        developers = frozenset(item.seq for item in derived if item.message["role"] == "developer")
+        projection = self._tools.project(request, mode, developers)
+        messages = MessagesFold(route)
+        messages.push(derived, projection.blocks)
+        return messages, projection
+
+    def _envelope(
+        self, request: Request, notes: Notes, messages: MessagesFold, projection: ToolProjection
+    ) -> Iterator[Fragment]:
+        """The members after ``messages``."""
+        config, is_step = request.config, request.purpose == "step"
+        settings_seq = request.tools_seq if is_step else request.dispatch.opened_seq
+        settings = b',"max_tokens":' + ecma.stringify(_max_tokens(request, notes))
+        settings += _thinking(self._effort(request, notes))
+        yield Fragment(settings, settings_seq)
+        yield from _system(request, messages)
+        sampling = b""
+        if is_step and "temperature" in config:
+            sampling += b',"temperature":' + ecma.stringify(config["temperature"])
+        if is_step and "stop" in config:
+            sampling += b',"stop_sequences":' + ecma.stringify(config["stop"])
+        if sampling:
+            yield Fragment(sampling, settings_seq)
+        if projection.tools is not None:
+            yield Fragment(self._tools.encoded(projection), request.tools_seq)
+        yield Fragment(b"}")
+
+    def _effort(self, request: Request, notes: Notes) -> str:
+        effort = request.config.get("reasoningEffort")
+        if not isinstance(effort, str) and request.purpose == "compaction":
+            effort = self._efforts.get(request.provider, request.model)
+        if not isinstance(effort, str):
+            effort = notes.take(default_effort(notes.deployment, request.provider, request.model)).value
+        is_off = notes.deployment.model(request.provider, request.model, "thinking").value == "disabled"
+        if effort not in _EFFORTS or (is_off and effort != "off"):
+            raise fails_locally(f"the route has no reasoning effort {effort!r}")
+        return str(effort)
+
+
+class _StepMessages:
+    """The messages of a surface that grows, with the developer messages they hold."""
+
+    def __init__(self, route: Route) -> None:
+        self.messages = MessagesFold(route)
+        self.surface: Surface | None = None
+        self.developers: set[int] = set()
+        self._pushed = 0
+        self._projection: ToolProjection | None = None
+        self._written: list[int] = []
+
+    def note(self, surface: Surface) -> None:
+        """Find the developer messages among the nodes not seen yet."""
+        nodes = surface[len(self.surface) if self.surface is not None else 0 :]
+        self.developers.update(node.seq for node in nodes if node.type == "developer/message")
+        self.surface = surface
+
+    def agrees(self, projection: ToolProjection) -> bool:
+        """Whether the developer messages written so far are what a projection says."""
+        old = self._projection
+        if old is None or old is projection:
+            return True
+        return all(old.blocks.get(seq) == projection.blocks.get(seq) for seq in self._written)
+
+    def push(self, projection: ToolProjection) -> None:
+        """Take the nodes not taken yet."""
+        assert self.surface is not None
+        nodes = self.surface[self._pushed :]
+        self.messages.push(derive_nodes(nodes, self.surface.marks), projection.blocks)
+        self._written.extend(node.seq for node in nodes if node.type == "developer/message")
+        self._pushed, self._projection = len(self.surface), projection
+
+
+class _Tools:
+    """Projects and encodes a session's tools; repeats the last result while nothing it depends on changes."""
+
+    def __init__(self) -> None:
+        self._fold = ToolHistoryFold()
+        self._last: tuple[object, ...] = ()
+        self._projection = ToolProjection(None, {})
+        self._encoded: tuple[ToolProjection | None, bytes] = (None, b"")
+
+    def mode(self, request: Request, notes: Notes) -> ToolMode:
+        """The tool-update mode of the called route; recorded only where the body depends on it."""
+        if request.format_version < 4 or request.purpose == "session-title":
+            return "none"
+        self._fold.at(request.snapshot.tool_history)
+        used = mode_of(request, notes.deployment)
+        if self._fold.has_updates or _has_odd_tools(request):
+            used = notes.take(used)
+        return next((mode for mode in TOOL_MODES if mode == used.value), "none")
+
+    def project(self, request: Request, mode: ToolMode, developers: Set[int]) -> ToolProjection:
+        """What a request says about its tools."""
+        history = None if request.purpose == "session-title" else self._fold.at(request.snapshot.tool_history)
+        depends = (history, developers, len(developers), mode, request.tools, request.purpose)
+        same = len(depends) == len(self._last) and all(map(_is_same, depends, self._last))
+        if not same:
+            self._last = depends
+            self._projection = project_tools(mode, request.tools, history, developers)
+        return self._projection
+
+    def encoded(self, projection: ToolProjection) -> bytes:
+        """The ``tools`` member."""
+        if self._encoded[0] is not projection:
+            tools = b",".join(map(encode_tool, projection.tools or ()))
+            self._encoded = (projection, b',"tools":[' + tools + b"]")
+        return self._encoded[1]
+
+
+def _is_same(one: object, two: object) -> bool:
+    return one is two or (isinstance(one, (int, str)) and one == two)
+
+
+def route_of(request: Request, notes: Notes) -> Route:
+    """What the encoding of messages depends on: the request context tells, if its model is the one called."""
+    context = request.snapshot.request_context
+    legacy = request.format_version < 4
+    if context is not None and context.data.get("model") == request.model:
+        return Route(request.model, context.data.get("systemPromptUpdate") == "in-history", legacy)
+    if request.purpose == "session-title":
+        return Route(request.model, False, legacy)
+    used = notes.deployment.model(request.provider, request.model, "system_prompt_update", "none")
+    return Route(request.model, notes.take(used).value == "in-history", legacy)
+
+
+def mode_of(request: Request, deployment: Deployment) -> Used:
+    """The tool-update mode of a route, guessed from the request context where the deployment is silent."""
+    context = request.snapshot.request_context
+    guess = "none"
+    if context is not None and context.data.get("model") == request.model:
+        guess = "addition-only" if context.data.get("systemPromptUpdate") == "in-history" else "none"
+    return deployment.model(request.provider, request.model, "tool_update", guess)
+
+
+def _has_odd_tools(request: Request) -> bool:
+    """Whether the tools of the request header alone make the mode matter."""
+    tools = request.tools or []
+    return not tools or any(isinstance(tool, dict) and "deferLoading" in tool for tool in tools)
+
+
+def alternatives(request: Request, deployment: Deployment) -> tuple[Used, ...]:
+    """The tool-update modes that may be tried when a captured body differs; empty where none could help."""
+    used = mode_of(request, deployment)
+    if used.source != "default" or request.format_version < 4 or request.purpose == "session-title":
+        return ()
+    has_updates = any(event.type == "developer/message" for event in request.snapshot.tool_history)
+    if not has_updates and not _has_odd_tools(request):
+        return ()
+    return tuple(Used(used.name, mode, "capture") for mode in TOOL_MODES if mode != used.value)
+
+
+def _head(request: Request) -> tuple[Fragment, ...]:
+    model = Fragment(b'{"model":' + ecma.stringify(request.model), request.tools_seq)
+    return (model, Fragment(b',"stream":true,"messages":['))
+
+
+def _max_tokens(request: Request, notes: Notes) -> Json:
+    if "maxTokens" in request.config:
+        return request.config["maxTokens"]
+    used = notes.deployment.model(request.provider, request.model, "max_tokens", DEFAULT_MAX_TOKENS)
+    return notes.take(used).value
+
+
+def _thinking(effort: str) -> bytes:
+    if effort == "off":
+        return b',"thinking":{"type":"disabled"}'
+    return b',"thinking":{"type":"enabled"},"output_config":{"effort":' + ecma.stringify(effort) + b"}"
+
+
+def _system(request: Request, messages: MessagesFold) -> Iterator[Fragment]:
+    text, seq = messages.system
+    parts = [part for part in (request.system, text) if part]
+    if parts:
+        encoded = b',"system":' + ecma.stringify("\n\n".join(parts))
+        yield Fragment(encoded, seq if text else request.system_seq)
+
+
+def _http_headers(
+    request: Request, notes: Notes, *, has_tool_changes: bool
+) -> tuple[tuple[str, str | None], ...]:
+    """Names in the order sent; the key and the user id are never known. Source: spec wire-deepseek 5.5."""
+    deployment = notes.deployment
+    version = notes.take(deployment.harness_version(request.format_version)).value
+    notes.take(deployment.model(request.provider, request.model, "base_url", DEFAULT_MESSAGES_URL))
+    home = "https://github.com/deepseek-ai/deepseek-harness"
+    headers: list[tuple[str, str | None]] = [
+        ("user-agent", f"deepseek-harness/{version} (+{home})"),
+        ("content-type", "application/json"),
+        ("accept", "text/event-stream"),
+        ("x-api-key", None),
+        ("anthropic-version", "2023-06-01"),
+    ]
+    if has_tool_changes:
+        headers.append(("anthropic-beta", _TOOL_CHANGES_BETA))
+    headers.append(("x-deepseek-harness-user-id", deployment.look_up("harness", "user_id")))
+    if request.session_header.id:
+        headers.append(("x-deepseek-harness-session-id", request.session_header.id))
+    if request.purpose == "compaction":
+        headers.append(("x-deepseek-harness-compact", "1"))
+    return tuple(headers)

@@ -1,0 +1,202 @@
+"""The messages array of the Messages protocol, built message by message over an append-only run.
+
+What is still open goes into the tail that ``view`` gives: the end of the turn that the next message may
+continue, and queued system messages. A user turn's blocks are held until a view or the turn's end, because
+its tool results go first; a view needs all calls answered, so no result can follow what it wrote.
+Source: spec wire-deepseek 5.2, 5.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dsh_audit import ecma
+from dsh_audit.events import Json
+from dsh_audit.projection.messages import DerivedMessage
+from dsh_audit.wire.adapter import CannotEncodeError
+from dsh_audit.wire.body import Fragment, FragmentRun
+from dsh_audit.wire.messages_blocks import (
+    encode_assistant,
+    encode_input,
+    encode_result,
+    encode_text,
+    encode_tool_changes,
+    fails_locally,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What the encoding of a message depends on besides the message.
+
+    Args:
+        model: the model that is called.
+        in_history: the route takes changed system prompts as messages.
+        legacy: 0.1.6: tool results in user messages, empty user messages kept, no developer messages.
+    """
+
+    model: str
+    in_history: bool
+    legacy: bool
+
+
+class MessagesFold:
+    """Takes the messages of one request, or of ever longer ones, in order.
+
+    Attributes:
+        system: joined text of the system message that became the top-level system text, with its seq.
+        has_tool_changes: a tool-change block was written or is queued.
+    """
+
+    def __init__(self, route: Route) -> None:
+        self.route = route
+        self.run = FragmentRun()
+        self.system: tuple[str, int | None] = ("", None)
+        self.has_tool_changes = False
+        self._failure: CannotEncodeError | None = None
+        self._role: Literal["user", "assistant"] | None = None
+        self._prefix = b""
+        self._results: list[Fragment] = []
+        self._others: list[Fragment] = []
+        self._queue: list[Fragment] = []
+        self._calls: set[str] = set()
+        self._unanswered: set[str] = set()
+
+    def push(self, messages: Iterable[DerivedMessage], blocks: Mapping[int, Sequence[Json]]) -> None:
+        """Take further messages; after a failure they have no effect, because every later call fails too.
+
+        Args:
+            blocks: what stays of each developer message, by seq; see ToolProjection.
+        """
+        if self._failure is not None:
+            return
+        try:
+            for derived in messages:
+                self._take(derived.seq, derived.message, blocks)
+        except CannotEncodeError as error:
+            self._failure = error
+
+    def view(self) -> tuple[int, tuple[Fragment, ...]]:
+        """How many fragments of the run belong to the array as it is now, and what follows up to its ``]``.
+
+        Raises:
+            CannotEncodeError: the adapter refuses these messages.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if self._queue and self._role != "user":
+            raise _misplaced()
+        if self._unanswered or (self._role == "assistant" and self._calls):
+            raise fails_locally("tool calls without immediate results")
+        self._write_turn()
+        tail = [] if self._role is None else [Fragment(b"]}")]
+        tail.extend(Fragment(b"," + queued.data, queued.seq) for queued in self._queue)
+        return len(self.run), (*tail, Fragment(b"]"))
+
+    def _take(self, seq: int, message: dict[str, Json], blocks: Mapping[int, Sequence[Json]]) -> None:
+        role, content = message["role"], message["content"]
+        if role == "developer":
+            self._take_changes(seq, blocks.get(seq, ()))
+        elif role == "system":
+            self._take_system(seq, content)
+        elif role == "assistant":
+            self._take_assistant(seq, message)
+        elif role == "tool":
+            self._open("user")
+            self._take_result(seq, message)
+        else:
+            self._take_user(seq, content)
+
+    def _take_user(self, seq: int, content: Sequence[Json]) -> None:
+        legacy = self.route.legacy
+        if legacy:
+            self._open("user")
+        for block in content:
+            if legacy and block.get("type") == "tool-result":
+                self._take_result(seq, block)
+                continue
+            for encoded in encode_input((block,), strict=legacy):
+                self._open("user")
+                self._others.append(Fragment(encoded, seq))
+
+    def _take_result(self, seq: int, block: dict[str, Json]) -> None:
+        if block["toolCallId"] not in self._unanswered:
+            raise fails_locally("a tool result without a call in the answer before it")
+        self._unanswered.remove(block["toolCallId"])
+        self._results.append(Fragment(encode_result(block, strict=self.route.legacy), seq))
+
+    def _take_assistant(self, seq: int, message: dict[str, Json]) -> None:
+        encoded = list(encode_assistant(message, self.route.model))
+        if not encoded:
+            return
+        self._open("assistant")
+        for block in message["content"]:
+            if block.get("type") == "tool-call":
+                if block["id"] in self._calls:
+                    raise fails_locally("one answer has a tool call id twice")
+                self._calls.add(block["id"])
+        for data in encoded:
+            self._write(Fragment(data, seq))
+
+    def _take_system(self, seq: int, content: Sequence[Json]) -> None:
+        if any(block.get("type") != "text" for block in content):
+            raise fails_locally("a system message holds more than text")
+        text = ecma.join(block["text"] for block in content)
+        if self._role is None or not self.route.in_history:
+            self.system = (text, seq)
+        elif text:
+            self._queue.append(_system_message(seq, (encode_text(text),)))
+        else:
+            raise fails_locally("an empty system update in the history")
+
+    def _take_changes(self, seq: int, blocks: Sequence[Json]) -> None:
+        encoded = tuple(encode_tool_changes(blocks))
+        if encoded:
+            self._queue.append(_system_message(seq, encoded))
+            self.has_tool_changes |= any(block.get("type") != "text" for block in blocks)
+
+    def _open(self, role: Literal["user", "assistant"]) -> None:
+        """Make the next blocks those of a turn of ``role``: the open one, or a new one after closing it."""
+        if role == "assistant" and self._queue and self._role != "user":
+            raise _misplaced()
+        if self._role == role:
+            return
+        closing = b"" if self._role is None else b"]}"
+        if self._role == "user":
+            if self._unanswered:
+                raise fails_locally("tool calls without immediate results")
+            self._write_turn()
+        else:
+            self._unanswered, self._calls = self._calls, set()
+        if role == "assistant":
+            for queued in self._queue:
+                self.run.append(closing + b"," + queued.data, queued.seq)
+                closing = b""
+            self._queue.clear()
+        comma = b"" if self._role is None else b","
+        self._prefix = closing + comma + b'{"role":"' + role.encode() + b'","content":['
+        self._role = role
+
+    def _write_turn(self) -> None:
+        """Write what is held of an open user turn, tool results first."""
+        for fragment in (*self._results, *self._others):
+            self._write(fragment)
+        self._results.clear()
+        self._others.clear()
+        if self._prefix not in (b"", b","):
+            self.run.append(self._prefix)
+            self._prefix = b""
+
+    def _write(self, fragment: Fragment) -> None:
+        self.run.append(self._prefix + fragment.data, fragment.seq)
+        self._prefix = b","
+
+
+def _system_message(seq: int, blocks: Sequence[bytes]) -> Fragment:
+    return Fragment(b'{"role":"system","content":[' + b",".join(blocks) + b"]}", seq)
+
+
+def _misplaced() -> CannotEncodeError:
+    return fails_locally("a system update that does not follow a user turn")

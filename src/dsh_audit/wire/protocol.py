@@ -1,0 +1,102 @@
+"""Which wire protocol a request was sent in.
+
+The release decides, except in 0.1.6, where a setting does that is not logged. There the replay state of the
+answer is the evidence, else the deployment file or a capture. Source: spec wire-deepseek 1, session-log 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dsh_audit.deployment import Used
+from dsh_audit.request import Request
+from dsh_audit.wire.adapter import Notes
+
+CHAT = "deepseek-chat-completions"
+MESSAGES = "deepseek-messages"
+PI_AI = "pi-ai"
+
+_BY_SETTING = {"chat-completions": CHAT, "messages": MESSAGES}
+_EITHER = "0.1.6"
+_WHY = "the log does not say which protocol the request was sent in; {} is assumed"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A protocol.
+
+    Args:
+        protocol: its name; of a route of adapter llm-pi-ai the api it speaks, where that is known.
+        why: why it is a guess; None when there is evidence.
+    """
+
+    protocol: str
+    why: str | None = None
+
+
+class ProtocolChooser:
+    """Chooses for the requests of one session in order; remembers what the answers of each route showed."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, dict[str, str]] = {}
+
+    def choose(self, request: Request, notes: Notes) -> Choice:
+        """The protocol of a request; what it rests on beyond the log is recorded in ``notes``."""
+        answer = self._answer(request)
+        adapter = notes.deployment.adapter(request.provider)
+        if adapter.value == "llm-pi-ai" or (adapter.source == "default" and answer.get("kind") == PI_AI):
+            return _pi_ai(request, notes, adapter, answer)
+        if request.format_version != 3:
+            return Choice(CHAT if request.format_version < 3 else MESSAGES)
+        return _in_format_3(request, notes, answer if self._is_answered(request) else None)
+
+    def _is_answered(self, request: Request) -> bool:
+        return request.provider in self._answers
+
+    def _answer(self, request: Request) -> dict[str, str]:
+        """The replay state's response of this call's own answer, else of the route's last one."""
+        if isinstance(request.dispatch.replay, dict):
+            self._answers[request.provider] = request.dispatch.replay
+        return self._answers.get(request.provider, {})
+
+
+def _pi_ai(request: Request, notes: Notes, adapter: Used, answer: dict[str, str]) -> Choice:
+    if adapter.source != "default":
+        notes.take(adapter)
+    api = notes.deployment.model(request.provider, request.model, "api")
+    if api.value is not None:
+        return Choice(str(notes.take(api).value))
+    return Choice(answer.get("api", PI_AI))
+
+
+def _in_format_3(request: Request, notes: Notes, answer: dict[str, str] | None) -> Choice:
+    """0.1.5 speaks chat completions, 0.1.6 either."""
+    name, value = _setting(request, notes)
+    if value is not None:
+        return Choice(_BY_SETTING[value])
+    if answer is not None:
+        return Choice(MESSAGES if answer.get("kind") == MESSAGES else CHAT)
+    release = notes.deployment.harness_version(request.format_version)
+    if release.source == "deployment" and not str(release.value).startswith(_EITHER):
+        notes.take(release)
+        return Choice(CHAT)
+    guess = "messages" if release.source == "deployment" else "chat-completions"
+    notes.take(Used(name, guess, "default"))
+    return Choice(_BY_SETTING[guess], _WHY.format(guess))
+
+
+def _setting(request: Request, notes: Notes) -> tuple[str, str | None]:
+    """Name of the protocol setting, and its value where the deployment or a capture gives one."""
+    used = notes.deployment.model(request.provider, request.model, "protocol")
+    name = used.name if used.value is not None else f"providers.{request.provider}.protocol"
+    used = notes.assumed.get(name, used)
+    return name, None if used.value is None else str(notes.take(used).value)
+
+
+def protocol_alternatives(request: Request, current: Choice) -> tuple[tuple[Used, str], ...]:
+    """Settings to try when a choice was a guess, each with its protocol; the guess itself comes first."""
+    if current.why is None:
+        return ()
+    name = f"providers.{request.provider}.protocol"
+    ordered = sorted(_BY_SETTING.items(), key=lambda item: item[1] != current.protocol)
+    return tuple((Used(name, setting, "capture"), protocol) for setting, protocol in ordered)
