@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from datetime import datetime
 from math import inf, nan
 from typing import Any
@@ -212,18 +213,26 @@ def test_stringify_prints_a_shared_value_twice() -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 253, 254, 255, 900, 1023, 1024, 1025, 20_000])
-def test_depth(depth: int) -> None:
-    for text in (b"[" * depth + b"]" * depth, b'{"a":' * depth + b"1.5" + b"}" * depth):
-        value = ecma.parse(text)
-        assert ecma.stringify(value) == text
-        assert ecma.same_json(value, ecma.parse(text))
+@pytest.mark.parametrize(("opener", "leaf", "closer"), [(b"[", b"", b"]"), (b'{"a":', b"1.5", b"}")])
+def test_depth(depth: int, opener: bytes, leaf: bytes, closer: bytes) -> None:
+    text = opener * depth + leaf + closer * depth
+    value = ecma.parse(text)
+    assert ecma.stringify(value) == text
+    assert ecma.same_json(value, ecma.parse(text))
 
 
 def test_a_million_levels() -> None:
     text = b"[" * 1_000_000 + b"]" * 1_000_000
-    value = ecma.parse(text)
-    assert ecma.stringify(value) == text
-    assert ecma.same_json(value, value)
+    assert ecma.stringify(ecma.parse(text)) == text
+
+
+def test_kept_results_are_small() -> None:
+    tracemalloc.start()
+    try:
+        kept = [ecma.stringify("a") for _ in range(1000)]
+        assert tracemalloc.get_traced_memory()[0] < 150 * len(kept)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import repeat
 from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.encoder import encode_basestring
 from math import copysign, inf, isfinite
 from typing import Any, Final
 
-import orjson
-
 SAFE: Final = 2**53
 _LAST_INDEX: Final = 2**32 - 2
+_SPACE: Final = " \t\n\r"
 
 
 class EcmaSyntaxError(ValueError):
@@ -113,31 +113,35 @@ def heal(s: str) -> str:
     return s
 
 
-def quote(s: str) -> bytes:
-    """A string as JSON.stringify prints it; a lone surrogate as six ASCII characters."""
+def to_utf8(text: str) -> bytes:
+    """A printed text in UTF-8: halves that meet joined, a lone surrogate as six ASCII characters.
+
+    In a whole text only halves of the same string can meet, since quotation marks stand between strings.
+    """
     try:
-        return orjson.dumps(s)
-    except TypeError:
-        return encode_basestring(heal(s)).encode("utf-8", "backslashreplace")
+        return text.encode()
+    except UnicodeEncodeError:
+        return heal(text).encode("utf-8", "backslashreplace")
 
 
-def _print_scalar(value: Any) -> bytes:
+def _print_scalar(value: Any) -> str:
     if isinstance(value, str):
-        return quote(value)
+        return encode_basestring(value)
     if value is None:
-        return b"null"
+        return "null"
     if isinstance(value, bool):
-        return b"true" if value else b"false"
+        return "true" if value else "false"
     if not isinstance(value, (int, float)):
         raise TypeError(f"not a JSON value: {type(value).__name__}")
-    return number_to_text(value).encode() if isfinite(to_double(value)) else b"null"
+    return number_to_text(value) if isfinite(to_double(value)) else "null"
 
 
-def _healed_keys(members: dict[str, Any]) -> dict[str, Any]:
-    for key in members:
-        if not isinstance(key, str):
-            raise TypeError(f"not a JSON key: {type(key).__name__}")
-    return order_keys({heal(key): value for key, value in members.items()})
+def _print_order(members: dict[str, Any]) -> dict[str, Any]:
+    try:
+        "".join(members).encode()  # a TypeError where a key is not a str
+    except UnicodeEncodeError:
+        members = {heal(key): value for key, value in members.items()}
+    return order_keys(members)
 
 
 def stringify_any(value: Any) -> bytes:
@@ -146,36 +150,33 @@ def stringify_any(value: Any) -> bytes:
     Raises:
         TypeError: for what is not JSON, and for a container inside itself.
     """
-    out: list[bytes] = [b"["]
-    open_ids: dict[int, bytes] = {}
-    stack: list[Iterator[Any]] = [iter((value,))]
-    owners: list[dict[str, Any] | None] = [None]
+    out: list[str] = []
+    closers: dict[int, str] = {}  # of the open containers by their id, in order
+    stack: list[Iterator[tuple[str | None, Any]]] = [iter(((None, value),))]
+    append, is_first = out.append, True
     while stack:
-        members = owners[-1]
-        for child in stack[-1]:
-            if out[-1] not in (b"[", b"{"):
-                out.append(b",")
-            if members is not None:
-                out += (quote(child), b":")
-                child = members[child]
-            if not isinstance(child, (dict, list, tuple)):
-                out.append(_print_scalar(child))
+        for key, child in stack[-1]:
+            if not is_first:
+                append(",")
+            if key is not None:
+                append(encode_basestring(key) + ":")
+            is_first = is_object = isinstance(child, dict)
+            if not is_object and not isinstance(child, (list, tuple)):
+                append(_print_scalar(child))
                 continue
-            if id(child) in open_ids:
+            is_first = True
+            if id(child) in closers:
                 raise TypeError("a container inside itself")
-            is_object = isinstance(child, dict)
-            open_ids[id(child)] = b"}" if is_object else b"]"
-            inner = _healed_keys(child) if isinstance(child, dict) else None
-            out.append(b"{" if is_object else b"[")
-            stack.append(iter(child if inner is None else inner))
-            owners.append(inner)
+            append("{" if is_object else "[")
+            closers[id(child)] = "}" if is_object else "]"
+            stack.append(iter(_print_order(child).items()) if is_object else zip(repeat(None), child))
             break
         else:
+            is_first = False
             stack.pop()
-            owners.pop()
             if stack:
-                out.append(open_ids.popitem()[1])
-    return b"".join(out[1:])
+                append(closers.popitem()[1])
+    return to_utf8("".join(out))
 
 
 class Reader:
@@ -185,7 +186,7 @@ class Reader:
         text: may hold lone surrogates; halves that meet are joined.
     """
 
-    _space = re.compile(r"[ \t\n\r]*")
+    _space = re.compile(f"[{_SPACE}]*")
     _number = re.compile(r"(-?(?:0|[1-9][0-9]*))((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
     _words: Final = (("true", True), ("false", False), ("null", None))
 
@@ -217,10 +218,11 @@ class Reader:
                 return value
 
     def _next(self) -> str:
-        match = self._space.match(self._text, self._at)
-        if match:
+        char = self._text[self._at : self._at + 1]
+        if char in _SPACE and (match := self._space.match(self._text, self._at)):
             self._at = match.end()
-        return self._text[self._at : self._at + 1]
+            return self._text[self._at : self._at + 1]
+        return char
 
     def _error(self, reason: str) -> EcmaSyntaxError:
         return EcmaSyntaxError(reason if self._at < len(self._text) else "unexpected end", self._at)

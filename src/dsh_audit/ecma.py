@@ -36,19 +36,9 @@ __all__ = [
     "utf16_slice",
 ]
 
+_SLACK = 8192  # orjson leaves this much memory behind a short result; a copy has none
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
-
-# Cheap signs first, the regular expression only when one is there. With digits, minus and white space gone,
-# a key of digits is an empty key, and a fraction or exponent follows its bracket, comma or colon.
-_FOLD = bytes.maketrans(b"[eE", b",..")
-_BARE = b"0123456789- \t\n\r"
-_ZEROS = bytes.maketrans(b"123456789", b"000000000")
-
-_NOT_PARSED_ALIKE = re.compile(
-    rb"[:,\[][ \t\n\r]*(?:-0[ \t\n\r,\]}]"
-    rb"|-?(?![0-9]{1,7}\.[0-9]{0,6}[1-9][ \t\n\r,\]}])(?:[0-9]{16}|[0-9]+[.eE]))"
-)
-_NOT_PRINTED_ALIKE = re.compile(rb"[:,\[]-?(?:[0-9]{16}|[0-9]+(?:\.0[,\]}]|(?:\.[0-9]+)?e))")
+_NEGATIVE_ZERO = re.compile(rb"-0[ \t\n\r,\]}]")  # or looks like it, within a string
 
 
 def _refuse(_: str) -> Any:
@@ -63,13 +53,29 @@ _DECODER = JSONDecoder(
 )
 
 
-def _has_index_key(text: bytes, bare: bytes) -> bool:
-    return b'"":' in bare or b"\\u003" in text
-
-
-def _has_odd_number(text: bytes, bare: bytes, odd: re.Pattern[bytes]) -> bool:
-    is_suspect = b":." in bare or b",." in bare or b"-0" in text or b"0" * 16 in text.translate(_ZEROS)
-    return is_suspect and odd.search(text) is not None
+def _is_plain(value: Any) -> bool:
+    """Whether orjson treats a value as JavaScript does: no key is an index, no number needs another form."""
+    nodes = [value]
+    for node in nodes:
+        kind = type(node)
+        if kind is str:
+            continue
+        if kind is dict:
+            for key in node:
+                if key.isdigit():
+                    return False
+            nodes += node.values()
+        elif kind is list:
+            nodes += node
+        elif kind is int:
+            if not -9007199254740992 <= node <= 9007199254740992:
+                return False
+        elif kind is float:
+            if node.is_integer() or -1e-5 < node < 1e-5:
+                return False
+        elif node is not None and kind is not bool:
+            return False
+    return True
 
 
 def parse(data: bytes | str) -> Any:
@@ -88,13 +94,14 @@ def parse(data: bytes | str) -> Any:
             return slow.Reader(data).read()
     else:
         raw = data
-    if raw[:1] in (b"{", b"[", b'"'):
-        bare = raw.translate(_FOLD, _BARE)
-        if not (_has_index_key(raw, bare) or _has_odd_number(raw, bare, _NOT_PARSED_ALIKE)):
-            try:
-                return orjson.loads(raw)
-            except (ValueError, RecursionError):
-                pass  # lone surrogates, depth, an error: the reason is found below
+    if raw[:1] in (b"{", b"[", b'"') and not _NEGATIVE_ZERO.search(raw):
+        try:
+            value = orjson.loads(raw)
+        except (ValueError, RecursionError):
+            pass  # lone surrogates, depth, an error: the reason is found below
+        else:
+            if _is_plain(value):
+                return value
     return _parse_text(data) if isinstance(data, str) else _parse_utf8(data)
 
 
@@ -127,18 +134,15 @@ def stringify(value: Any) -> bytes:
         TypeError: for what is not JSON, and for a container inside itself.
     """
     kind = type(value)
-    if kind is str:
-        return slow.quote(value)
-    if kind is not dict and kind is not list:
+    if kind is not str and kind is not dict and kind is not list:
         return slow.stringify_any(value)
     try:
         text = orjson.dumps(value, None, _OPTIONS)
     except TypeError:
         return slow.stringify_any(value)
-    bare = text.translate(_FOLD, _BARE)
-    if b'"":' in bare or _has_odd_number(text, bare, _NOT_PRINTED_ALIKE):
+    if kind is not str and not _is_plain(value):
         return slow.stringify_any(value)
-    return text
+    return text if len(text) > _SLACK else b"".join((text, b""))
 
 
 def stringify_text(value: Any) -> str:
