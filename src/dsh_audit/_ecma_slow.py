@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import repeat
 from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.encoder import encode_basestring
@@ -152,28 +151,32 @@ def stringify_any(value: Any) -> bytes:
     """
     out: list[str] = []
     closers: dict[int, str] = {}  # of the open containers by their id, in order
-    stack: list[Iterator[tuple[str | None, Any]]] = [iter(((None, value),))]
-    append, is_first = out.append, True
+    stack: list[Iterator[Any]] = [iter((value,))]  # of children, or of items where the container is an object
+    objects, append, is_first = [False], out.append, True
     while stack:
-        for key, child in stack[-1]:
+        is_object = objects[-1]
+        for child in stack[-1]:
             if not is_first:
                 append(",")
-            if key is not None:
-                append(encode_basestring(key) + ":")
-            is_first = is_object = isinstance(child, dict)
-            if not is_object and not isinstance(child, (list, tuple)):
+            is_first = False
+            if is_object:
+                append(encode_basestring(child[0]) + ":")
+                child = child[1]
+            if not isinstance(child, (dict, list, tuple)):
                 append(_print_scalar(child))
                 continue
-            is_first = True
             if id(child) in closers:
                 raise TypeError("a container inside itself")
+            is_first, is_object = True, isinstance(child, dict)
             append("{" if is_object else "[")
             closers[id(child)] = "}" if is_object else "]"
-            stack.append(iter(_print_order(child).items()) if is_object else zip(repeat(None), child))
+            objects.append(is_object)
+            stack.append(iter(_print_order(child).items() if isinstance(child, dict) else child))
             break
         else:
             is_first = False
             stack.pop()
+            objects.pop()
             if stack:
                 append(closers.popitem()[1])
     return to_utf8("".join(out))

@@ -38,7 +38,7 @@ __all__ = [
 
 _SLACK = 8192  # orjson leaves this much memory behind a short result; a copy has none
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
-_NEGATIVE_ZERO = re.compile(rb"-0[ \t\n\r,\]}]")  # or looks like it, within a string
+_NEGATIVE_ZERO = re.compile(rb"-(?<=[:,\[ \t\n\r]-)0[ \t\n\r,\]}]")  # or what looks like it in a string
 
 
 def _refuse(_: str) -> Any:
