@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.harness.cases import CASES
 from tests.harness.drive import run_case
+from tests.harness.rpc import RpcError
 from tests.harness.withhold import withhold
 
 Json = Any
@@ -44,7 +45,10 @@ def main(names: list[str]) -> int:
     """Record the named cases, or all."""
     failed = 0
     for name in names or CASES:
-        problems = record(CASES[name])
+        try:
+            problems = record(CASES[name])
+        except RpcError as error:
+            problems = [str(error)]
         failed += bool(problems)
         bodies = len(list((GOLDEN / name / "captures").glob("*.meta.json")))
         print(f"{name}: {bodies} captures", *problems, sep="\n  ")

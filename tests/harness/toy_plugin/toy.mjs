@@ -1,7 +1,7 @@
 // The toy plugin: tools, a system-prompt section, request settings and commands, all told by the test driver over
 // loopback HTTP. Each command answers when its effect is done, so that a case never sleeps and hopes.
 //
-// TOY_STATE  JSON: {tools, system, config}
+// TOY_STATE  JSON: {tools, toolOrder, system, config}; {now} and {count} in the system text are filled in per request
 // TOY_PORT   file that gets the port of the command server
 // TOY_RESUME comma-separated session ids: creating one of these resumes it instead (releases without a resume call)
 import { createServer } from 'node:http';
@@ -11,88 +11,104 @@ export const name = 'toy';
 export const inject = ['tools', 'agents', 'sessions', 'systemPrompt'];
 
 const text = (value) => [{ type: 'text', text: value }];
-
-const BODIES = {
-  echo: (spec, args) => `${spec.name}:${JSON.stringify(args)}`,
-  fixed: (spec) => spec.result,
-  long: (spec) => Array.from({ length: spec.lines }, (_, i) => `line ${i} of a long result`).join('\n'),
-  fail: (spec) => { throw new Error(spec.message); },
-};
+const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 export function apply(ctx) {
   let state = JSON.parse(readFileSync(process.env.TOY_STATE, 'utf8'));
   let requests = 0;
   const live = new Map();
 
+  const DOES = {
+    echo: (spec, args) => `${spec.name}:${JSON.stringify(args)}`,
+    fixed: (spec) => spec.result,
+    long: (spec) => Array.from({ length: spec.lines }, (_, i) => `line ${i} of a long result`).join('\n'),
+    fail: (spec) => { throw new Error(spec.message); },
+    state: (spec) => { change(spec.state); return 'changed'; },
+    async delegate(spec, args, exec) {
+      const run = await ctx.get('subagents').start(spec.provider, {
+        parent: exec.agent, prompt: text(args.prompt), signal: exec.signal,
+      });
+      const result = await run.result;
+      await run.dispose();
+      return JSON.stringify(result.stopReason);
+    },
+    async child(spec, args, exec) {
+      const meta = { origin: 'subagent', delegationDepth: 1 };
+      const handle = await fork({ ...spec.child, meta }, exec.agent);
+      handle.agent.followup(userMessage(args.prompt, `message-${spec.child.id}`));
+      await handle.agent.whenIdle();
+      await handle.dispose();
+      return `child ${spec.child.id} came back`;
+    },
+  };
+
+  const userMessage = (content, id) => ({ id, role: 'user', content: text(content), source: { kind: 'user' } });
+
   const tool = (spec) => ({
     name: spec.name,
     description: spec.description ?? `Toy tool ${spec.name}.`,
-    parameters: spec.parameters ?? { type: 'object', properties: {}, additionalProperties: true },
+    parameters: spec.parameters_json ? JSON.parse(spec.parameters_json)
+      : spec.parameters ?? { type: 'object', properties: {}, additionalProperties: true },
     output: { schema: { type: 'string' }, render: (_args, value) => text(value) },
     ...(spec.deferLoading ? { deferLoading: true } : {}),
     isConcurrencySafe: () => true,
     async execute(args, exec) {
-      if (spec.delay_ms) await new Promise((done) => setTimeout(done, spec.delay_ms));
-      if (spec.does === 'delegate') return delegate(spec, args, exec);
-      return BODIES[spec.does ?? 'echo'](spec, args);
+      if (spec.delay_ms) await wait(spec.delay_ms);
+      return DOES[spec.does ?? 'echo'](spec, args, exec);
     },
   });
 
-  // A registration whose spec is unchanged stays where it is; a reordered list therefore registers everything anew.
+  // A tool whose spec is unchanged stays registered.
   const register = () => {
-    const wanted = (state.tools ?? []).map((spec) => [spec.name, JSON.stringify(spec), spec]);
-    const same = [...live.keys()].filter((key) => wanted.some(([n, json]) => n === key && json === live.get(key).json));
-    const kept = wanted.map(([n]) => n).filter((n) => same.includes(n));
-    const reordered = kept.join() !== same.join();
-    for (const [n, entry] of [...live]) {
-      if (reordered || !same.includes(n)) { entry.off(); live.delete(n); }
+    const wanted = new Map((state.tools ?? []).map((spec) => [spec.name, { spec, json: JSON.stringify(spec) }]));
+    for (const [key, entry] of [...live]) {
+      if (wanted.get(key)?.json !== entry.json) { entry.off(); live.delete(key); }
     }
-    for (const [n, json, spec] of wanted) {
-      if (live.has(n)) continue;
+    for (const [key, { spec, json }] of wanted) {
+      if (live.has(key)) continue;
       const off = ctx.tools.register(tool(spec));
-      live.set(n, { json, off: typeof off === 'function' ? off : () => off.dispose() });
+      live.set(key, { json, off: typeof off === 'function' ? off : () => off.dispose() });
     }
+    if (state.toolOrder) ctx.systemPrompt.toolOrder = state.toolOrder;
   };
 
-  async function delegate(spec, args, exec) {
-    const parent = exec.agent ?? ctx.agents.get(state.session ?? 'sess-1');
-    const run = await ctx.get('subagents').start({
-      provider: spec.provider, parent, prompt: args.prompt, ...(spec.request ?? {}),
+  const change = (part) => { state = { ...state, ...part }; register(); };
+
+  // A child session with the parent's events up to `through` (none: a fresh child), as the release seeds one.
+  const fork = ({ id, through, meta = {}, options }, parent) => {
+    const all = parent.session.snapshotEvents?.() ?? parent.session.events;
+    const end = all.findLast((event) => event.type === 'turn/end');
+    const seed = through === undefined ? [] : all.slice(0, (through === 'turn-end' ? end.seq : through) + 1);
+    const counted = typeof parent.session.snapshotEvents === 'function';
+    const { cwd } = parent.session.header;
+    return ctx.agents.create({
+      sessionId: id,
+      ...(counted ? { parentAgent: parent } : {}),
+      meta: {
+        ...(cwd === undefined ? {} : { cwd }), parentSession: parent.session.header.id, ...meta,
+        ...(counted ? { isSeeded: seed.length > 0 } : seed.length > 0 ? { seedLength: seed.length } : {}),
+      },
+      ...(seed.length > 0 ? { seed } : {}),
+      ...(counted && seed.length > 0 ? { inheritedEventCount: seed.length } : {}),
+      agentOptions: options ?? { ...parent.options },
     });
-    const result = await run.result;
-    await run.dispose?.();
-    return JSON.stringify(result.stopReason ?? result);
-  }
+  };
 
   const COMMANDS = {
-    async state(command) { state = { ...state, ...command.state }; register(); return {}; },
-    async cancel(command) { ctx.agents.get(command.session).cancel({ kind: 'user' }); return {}; },
+    state(command) { change(command.state); },
+    cancel(command) { ctx.agents.get(command.session).cancel({ kind: 'user' }); },
     async compact(command) {
       const agent = ctx.agents.get(command.session);
-      return { result: (await ctx.get('compaction').compactNow(agent, new AbortController().signal)) ?? null };
+      const signal = new AbortController().signal;
+      try {
+        return (await ctx.get('compaction').compactNow(agent, signal)) ?? 'nothing';
+      } catch (error) {
+        return `failed: ${error.message}`;
+      }
     },
-    async append(command) {
-      ctx.agents.get(command.session).session.append(command.type, command.data, command.intent);
-      return {};
-    },
-    async fork(command) {
-      const parent = ctx.sessions.get(command.session);
-      const seed = parent.events.slice(0, command.through + 1);
-      await ctx.agents.create({
-        sessionId: command.child, seed, agentOptions: command.options ?? {},
-        meta: { ...(parent.header.cwd ? { cwd: parent.header.cwd } : {}), parentSession: parent.id, ...command.meta,
-          ...(command.seedLength ? { seedLength: seed.length } : {}) },
-      });
-      return {};
-    },
-    async prompt(command) {
-      const agent = ctx.agents.get(command.session);
-      const message = { id: command.id, role: 'user', content: text(command.text), source: { kind: 'user' } };
-      agent.followup(message);
-      await new Promise((done) => setTimeout(done, 50));
-      await agent.whenIdle?.();
-      return {};
-    },
+    append(command) { ctx.agents.get(command.session).session.append(command.type, command.data, command.intent); },
+    async fork(command) { await fork(command.child, ctx.agents.get(command.session)); },
+    prompt(command) { ctx.agents.get(command.session).followup(userMessage(command.text, command.id)); },
   };
 
   register();
@@ -126,7 +142,7 @@ export function apply(ctx) {
       let answer;
       try {
         const command = JSON.parse(body);
-        answer = await COMMANDS[command.do](command);
+        answer = { said: (await COMMANDS[command.do](command)) ?? '' };
       } catch (error) {
         answer = { error: String(error?.stack ?? error) };
       }
