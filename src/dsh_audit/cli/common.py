@@ -15,7 +15,7 @@ import orjson
 from dsh_audit.deployment import Deployment, parse_deployment
 from dsh_audit.errors import AuditError, DeploymentError, LogError, UsageError
 from dsh_audit.finding import Finding, Where
-from dsh_audit.locate import SessionFiles, read_sessions, require_one
+from dsh_audit.locate import SessionFiles, parse_generation, read_sessions, require_one
 from dsh_audit.log import SessionLog, open_log
 from dsh_audit.report.json import render_json
 from dsh_audit.rules import log as rules
@@ -79,10 +79,10 @@ def output_options(command: F) -> F:
 def read_schema(name: str) -> dict[str, Any]:
     """A JSON Schema of this project by file name without ``.schema.json``."""
     packaged = resources.files("dsh_audit") / "schemas" / f"{name}.schema.json"
-    if packaged.is_file():
-        data = packaged.read_bytes()
-    else:
-        data = (Path(__file__).parents[3] / "schemas" / f"{name}.schema.json").read_bytes()
+    source = packaged if packaged.is_file() else Path(__file__).parents[3] / "schemas" / f"{name}.schema.json"
+    if not source.is_file():
+        raise UsageError(f"there is no JSON Schema {name}.schema.json")
+    data = source.read_bytes()
     schema: dict[str, Any] = orjson.loads(data)
     return schema
 
@@ -163,8 +163,6 @@ def unreadable(files: SessionFiles, error: AuditError) -> Finding:
 
 def name_findings(log: SessionLog) -> list[Finding]:
     """Whether the file name and the session header agree on the format version."""
-    from dsh_audit.locate import parse_generation
-
     named = parse_generation(log.source.file_name)
     if named is None or named == log.version or not log.session_header.raw:
         return []
@@ -176,6 +174,7 @@ def write_output(text: str | bytes, output: str | None) -> None:
     """Print a report, or write it to the file that ``-o`` names."""
     data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     if output is not None:
+        guard_output(output)
         plain = data if isinstance(text, bytes) else click.unstyle(text).encode("utf-8", "backslashreplace")
         try:
             Path(output).write_bytes(plain)
@@ -186,6 +185,29 @@ def write_output(text: str | bytes, output: str | None) -> None:
         data = click.unstyle(text).encode("utf-8", "backslashreplace")
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
+
+
+def guard_output(output: str) -> None:
+    """Refuse to overwrite anything that may be a log or a capture: audits are read-only.
+
+    Raises:
+        UsageError: the file exists and looks like an input.
+    """
+    path = Path(output)
+    is_input = parse_generation(path.name) is not None or path.name.endswith((".body", ".meta.json"))
+    if path.exists() and (is_input or path.resolve() in _inputs()):
+        raise UsageError(f"{output}: -o would overwrite an input", hint="choose another file; inputs are never changed")
+
+
+def _inputs() -> set[Path]:
+    """Every existing file or directory named on this command line, output options aside."""
+    context = click.get_current_context(silent=True)
+    named: set[Path] = set()
+    for parameter, value in (context.params if context is not None else {}).items():
+        if parameter != "output":
+            values = value if isinstance(value, tuple) else (value,)
+            named |= {Path(item).resolve() for item in values if isinstance(item, str) and item}
+    return named
 
 
 def wants_colour(stream: Any) -> bool:

@@ -35,6 +35,7 @@ def command(
             sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
     else:
+        common.guard_output(output)
         try:
             with Path(output).open("wb") as stream:
                 stream.writelines(lines)

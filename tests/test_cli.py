@@ -1,0 +1,258 @@
+"""The commands as a user runs them: output, exit status, and bad input of every kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from dsh_audit import ecma
+from dsh_audit.deployment import Deployment
+from dsh_audit.replay import Replay
+from tests.captures import write_bundle
+from tests.cli import Done, run
+from tests.logs import SessionV0, frame, two_turns
+
+SCHEMAS = Path(__file__).parent.parent / "schemas"
+
+
+def run_json(*arguments: str | Path, status: int = 0) -> dict[str, Any]:
+    done = run(*arguments, "--format", "json")
+    assert done.returncode == status, done.stderr
+    value: dict[str, Any] = json.loads(done.stdout)
+    name = value["schema"].split("/")[1]
+    Draft202012Validator(json.loads((SCHEMAS / f"{name}.schema.json").read_text("utf-8"))).validate(value)
+    return value
+
+
+def bodies_of(session: SessionV0) -> list[bytes]:
+    encoded = (rebuilt.encoded.body for rebuilt in Replay(session.log(), Deployment()))
+    return [body.to_bytes() for body in encoded if body is not None]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(two_turns().plain())
+    return path
+
+
+def test_requests_lists_every_request(log: Path) -> None:
+    value = run_json("requests", log)
+    assert [(row["kind"], row["turn"], row["step"], row["claim"]) for row in value["requests"]] == [
+        ("step", 1, 1, "bytes"),
+        ("step", 1, 2, "bytes"),
+        ("step", 2, 1, "bytes"),
+    ]
+    assert value["log"]["session_id"] == "toy-1"
+    text = run("requests", log)
+    assert text.returncode == 0
+    assert b"3 rebuilt to the byte" in text.stdout
+
+
+def test_render_gives_exact_bytes(log: Path) -> None:
+    for index, body in enumerate(bodies_of(two_turns())):
+        done = run("render", log, "--request", str(index))
+        assert (done.returncode, done.stdout) == (0, body)
+    messages = json.loads(run("render", log, "--request", "0", "--part", "messages").stdout)
+    assert [message["role"] for message in messages] == ["system", "user"]
+    missing = run("render", log, "--request", "9")
+    assert missing.returncode == 2
+    assert b"there is no request 9" in missing.stderr
+
+
+def test_verify_counts_and_exit_status(log: Path, tmp_path: Path) -> None:
+    bodies = bodies_of(two_turns())
+    capture = write_bundle(tmp_path / "captures", bodies)
+    assert run_json("verify", log, "--capture", capture)["summary"]["identical"] == 3
+    write_bundle(tmp_path / "captures", [bodies[0], bodies[1].replace(b"Three", b"Trees").replace(b'"3"', b'"4"')])
+    value = run_json("verify", log, "--capture", capture, status=1)
+    (pair,) = [pair for pair in value["pairs"] if pair["verdict"] == "different"]
+    assert pair["first_difference"]["pointer"] == "/messages/3/content"
+    assert pair["first_difference"]["seq"] == next(r["seq"] for r in two_turns().rows if r["type"] == "tool/result")
+
+
+def test_extra_members_of_a_capture_are_named(log: Path, tmp_path: Path) -> None:
+    bodies = [body[:-1] + b',"dsh_plugin_packages":{"version":1,"packages":[]}}' for body in bodies_of(two_turns())]
+    value = run_json("verify", log, "--capture", write_bundle(tmp_path / "c", bodies))
+    assert value["summary"]["identical_except_unlogged"] == 3
+    assert [item["name"] for item in value["pairs"][0]["unlogged"]] == ["dsh_plugin_packages"]
+
+
+def test_no_secret_reaches_any_output(log: Path, tmp_path: Path) -> None:
+    capture = write_bundle(tmp_path / "c", bodies_of(two_turns()))
+    for output_format in ("text", "json"):
+        done = run("verify", log, "--capture", capture, "--format", output_format)
+        assert b"sk-secret" not in done.stdout + done.stderr
+
+
+def test_export_is_jsonl_that_reads_the_same(log: Path, tmp_path: Path) -> None:
+    done = run("export", log)
+    assert done.returncode == 0
+    again = tmp_path / "again" / "session.jsonl"
+    again.parent.mkdir()
+    again.write_bytes(done.stdout)
+    assert run("export", again).stdout == done.stdout
+    assert run_json("requests", again)["requests"] == run_json("requests", log)["requests"]
+
+
+def test_sessions_and_inspect(log: Path, tmp_path: Path) -> None:
+    other = tmp_path / "sessions" / "--srv-toy--" / "toy-2" / "session.jsonl.zstd"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(SessionV0("toy-2").zstd())
+    value = run_json("sessions", tmp_path)
+    assert [row["session_id"] for row in value["sessions"]] == ["toy-2", "toy-1"] or len(value["sessions"]) == 2
+    assert run_json("inspect", log)["logs"][0]["health"] == "ok"
+    assert run_json("inspect", log, "--schema")["logs"][0]["findings"] == []
+
+
+def test_a_session_id_or_prefix_in_the_default_home(tmp_path: Path) -> None:
+    for ident in ("abc-1", "abd-2"):
+        path = tmp_path / "sessions" / "--srv--" / ident / "session.jsonl"
+        path.parent.mkdir(parents=True)
+        session = two_turns()
+        session.rows[0]["id"] = ident
+        path.write_bytes(session.plain())
+    env = {"DSH_HOME": str(tmp_path)}
+    assert run("requests", "abc", env=env).returncode == 0
+    ambiguous = run("requests", "ab", env=env)
+    assert ambiguous.returncode == 2
+    assert run("requests", tmp_path, "--session", "abd-2").returncode == 0
+
+
+def test_one_bad_log_never_stops_the_others(log: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad" / "session.jsonl"
+    bad.parent.mkdir()
+    bad.write_bytes(b"")
+    value = run_json("inspect", log, bad, status=1)
+    assert [entry["session_id"] for entry in value["logs"]] == ["toy-1"]
+    assert [finding["code"] for finding in value["findings"]] == ["log/unreadable"]
+
+
+def test_the_input_is_never_overwritten(log: Path) -> None:
+    before = log.read_bytes()
+    done = run("requests", log, "-o", log)
+    assert done.returncode == 2
+    assert log.read_bytes() == before
+
+
+PLAIN = two_turns().plain()
+ROWS = PLAIN.splitlines(keepends=True)
+
+
+def unknown(ignorable: bool) -> bytes:
+    session = two_turns()
+    session.add("acme/x", {}, **({"ignorable": True} if ignorable else {}))
+    return session.plain()
+
+
+BAD_LOGS: list[tuple[str, bytes, int]] = [
+    ("empty file", b"", 2),
+    ("not zstd", b"\x28\xb5\x2f\xfd" + b"\xff" * 50, 2),
+    ("single frame", frame(PLAIN), 1),
+    ("wrong magic mid-file", frame(ROWS[0]) + frame(ROWS[1]) + b"nope" + frame(ROWS[2]), 1),
+    ("seq gap", b"".join(ROWS[:4] + ROWS[5:]), 1),
+    ("seq rewind", b"".join(ROWS[:6] + ROWS[3:]), 1),
+    ("duplicate seq", b"".join(ROWS[:5] + ROWS[4:]), 1),
+    ("unknown required event", unknown(False), 1),
+    ("unknown ignorable event", unknown(True), 0),
+    ("invalid UTF-8", b"".join([*ROWS[:3], b'{"type":"\xff"}\n', *ROWS[3:]]), 1),
+    ("100 MB line", ROWS[0] + b'"' + b"x" * 100_000_000 + b'"\n', 0),
+    ("100 MB of open brackets", ROWS[0] + b"[" * 100_000_000 + b"\n", 0),
+    ("10,000-deep JSON", ROWS[0] + b"[" * 10_000 + b"]" * 10_000 + b"\n", 0),
+    ("a binary file", bytes(range(256)) * 40, 2),
+    ("a huge number as seq", ROWS[0] + b'{"type":"x","seq":' + b"9" * 100_000 + b',"time":1,"data":0}\n', 0),
+]
+
+
+@pytest.mark.parametrize(("what", "data", "status"), BAD_LOGS, ids=[case[0] for case in BAD_LOGS])
+def test_bad_logs(what: str, data: bytes, status: int, tmp_path: Path) -> None:
+    path = tmp_path / ("session.jsonl.zstd" if data[:4] == b"\x28\xb5\x2f\xfd" else "session.jsonl")
+    path.write_bytes(data)
+    for command in ("inspect", "requests"):
+        assert_clean(run(command, path), status)
+
+
+def assert_clean(done: Done, status: int) -> None:
+    output = done.stdout + done.stderr
+    assert done.returncode == status, output[-2000:]
+    assert b"Traceback" not in output
+    assert b"internal error" not in output
+    if status == 2:
+        assert done.stderr.startswith(b"error: ")
+        assert len(done.stderr.splitlines()) <= 2
+
+
+def traversal_zip(path: Path) -> Path:
+    target = path / "evil.zip"
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("../../escaped/session.jsonl", two_turns().plain())
+    return target
+
+
+def truncated_har(path: Path) -> Path:
+    target = path / "x.har"
+    target.write_bytes(b'{"log":{"version":"1.2","entries":[{"request":{"method":"POST"')
+    return target
+
+
+def test_a_zip_with_traversal_names_is_read_and_nothing_is_extracted(tmp_path: Path) -> None:
+    done = run("requests", traversal_zip(tmp_path))
+    assert_clean(done, 0)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["evil.zip"]
+
+
+BAD_CAPTURES: list[tuple[str, Callable[[Path], Path], int]] = [
+    ("truncated HAR", truncated_har, 2),
+    ("missing", lambda path: path / "nothing", 2),
+    ("empty directory", lambda path: path, 2),
+]
+
+
+@pytest.mark.parametrize(("what", "make", "status"), BAD_CAPTURES, ids=[case[0] for case in BAD_CAPTURES])
+def test_bad_captures(what: str, make: Callable[[Path], Path], status: int, log: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "capture"
+    folder.mkdir()
+    assert_clean(run("verify", log, "--capture", make(folder)), status)
+
+
+def test_captures_without_bodies_are_findings(log: Path, tmp_path: Path) -> None:
+    capture = write_bundle(tmp_path / "c", bodies_of(two_turns()))
+    for body in capture.glob("*.body"):
+        body.unlink()
+    assert_clean(run("verify", log, "--capture", capture), 1)
+
+
+def test_a_directory_without_sessions(tmp_path: Path) -> None:
+    assert_clean(run("inspect", tmp_path), 2)
+    assert_clean(run("requests", tmp_path / "missing"), 2)
+
+
+def test_same_input_same_output_in_every_process(log: Path) -> None:
+    outputs = set()
+    for seed in "12":
+        command = [sys.executable, "-m", "dsh_audit", "requests", str(log), "--format", "json"]
+        done = subprocess.run(command, capture_output=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
+        outputs.add(done.stdout)
+    assert outputs == {run("requests", log, "--format", "json").stdout}
+
+
+def test_lone_surrogates_survive_every_report(tmp_path: Path) -> None:
+    session = SessionV0()
+    session.simple_turn("half \ud83d", "ok \udc00")
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(session.plain())
+    assert ecma.parse(path.read_bytes().splitlines()[3])
+    bodies = bodies_of(session)
+    assert rb"half \ud83d" in bodies[0]
+    capture = write_bundle(tmp_path / "c", [bodies[0].replace(rb"\ud83d", b"x")])
+    for output_format in ("text", "json"):
+        assert_clean(run("verify", path, "--capture", capture, "--format", output_format), 1)
