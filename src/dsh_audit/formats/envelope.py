@@ -57,9 +57,7 @@ def require_object(value: Json, label: str) -> dict[str, Json]:
     return value
 
 
-def require_keys(
-    value: dict[str, Json], required: Iterable[str], optional: Iterable[str], label: str
-) -> None:
+def require_keys(value: dict[str, Json], required: Iterable[str], optional: Iterable[str], label: str) -> None:
     """Exactly the required keys and at most the optional ones."""
     for key in required:
         if key not in value:

@@ -146,26 +146,18 @@ _FIXED: dict[str, Shape] = {
     "step/start": record(STEP),
     "step/end": record(STEP),
     "subagent/descriptor": DESCRIPTOR,
-    "subagent/model-selection-policy": record(
-        {"allowedModels": where(array(ROUTE, at_least=1), distinct_routes)}
-    ),
+    "subagent/model-selection-policy": record({"allowedModels": where(array(ROUTE, at_least=1), distinct_routes)}),
     "team/member": record({**TEAM, "member": MEMBER}),
     "team/message/delivered": record({**TEAM, "messageId": TEXT, "targetId": TEXT}),
     "team/message/queued": record({**TEAM, "message": TEAM_MESSAGE}),
     "team/task": record({**TEAM, "task": TASK}),
     "todo/write": record(
-        {
-            "todos": array(
-                record({"content": STRING, "status": literal("pending", "in_progress", "completed")})
-            )
-        }
+        {"todos": array(record({"content": STRING, "status": literal("pending", "in_progress", "completed")}))}
     ),
     "tool-workflow/agent-start": record({**WORKFLOW, "label": STRING, "childId": TEXT}, {"phase": STRING}),
     "tool-workflow/agent-end": record({**WORKFLOW, "outcome": literal("completed", "failed", "cancelled")}),
     "tool-workflow/run-start": record({"runId": TEXT, "name": TEXT}),
-    "tool-workflow/run-end": record(
-        {"runId": TEXT, "stopReason": literal("completed", "cancelled", "error")}
-    ),
+    "tool-workflow/run-end": record({"runId": TEXT, "stopReason": literal("completed", "cancelled", "error")}),
     "tool/call": record({**STEP, "callId": TEXT, "name": TEXT, "arguments": STRING}),
     "tool/code-dispatch-start": record(DISPATCH),
     "tool/code-dispatch": record({**DISPATCH, "isError": BOOLEAN, "content": CONTENT}),

@@ -114,9 +114,7 @@ def _references(version: int) -> Shape:
         for index, each in enumerate(references):
             if each.get("capturedFormatVersion", 1) > version >= 1:
                 raise FormatError(f"{label} capturedFormatVersion must be between 1 and {version}")
-            original, retained, omitted = (
-                each[f"{key}Messages"] for key in ("original", "retained", "omitted")
-            )
+            original, retained, omitted = (each[f"{key}Messages"] for key in ("original", "retained", "omitted"))
             if retained > original or omitted != original - retained:
                 raise FormatError(f"{label} message counts are inconsistent")
             if each["truncated"] != (omitted > 0 or each["omittedBytes"] > 0):
@@ -130,9 +128,7 @@ def _references(version: int) -> Shape:
     return where(array(reference, at_least=1), check)
 
 
-_CHANGE = record(
-    {"action": literal("set", "replace", "remove"), "scope": STRING, "path": STRING}, {"digest": STRING}
-)
+_CHANGE = record({"action": literal("set", "replace", "remove"), "scope": STRING, "path": STRING}, {"digest": STRING})
 _RELAY = record({"kind": _TYPE, "form": literal("relay"), "senderSessionId": TEXT})
 
 

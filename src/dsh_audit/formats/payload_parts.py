@@ -209,9 +209,7 @@ _GOAL = where(
     _blocked,
 )
 _GOAL_HEAD = {"kind": literal("goal/change"), "version": literal(1), "operation": STRING}
-_GOAL_SET = record(
-    {**_GOAL_HEAD, "goal": _GOAL, "roundsStarted": COUNT, "createdAt": COUNT, "updatedAt": COUNT}
-)
+_GOAL_SET = record({**_GOAL_HEAD, "goal": _GOAL, "roundsStarted": COUNT, "createdAt": COUNT, "updatedAt": COUNT})
 GOAL_CHANGE = tagged(
     "operation",
     {
@@ -273,9 +271,7 @@ SCHEDULE_CHANGE = tagged(
     {
         "create": record({"version": literal(1), "operation": STRING, "schedule": _SCHEDULE}),
         "delete": record({"version": literal(1), "operation": STRING, "id": _SCHEDULE_ID}),
-        "dispatch": record(
-            {"version": literal(1), "operation": STRING, "id": _SCHEDULE_ID}, {"acceptedAt": _AT}
-        ),
+        "dispatch": record({"version": literal(1), "operation": STRING, "id": _SCHEDULE_ID}, {"acceptedAt": _AT}),
     },
 )
 
@@ -351,9 +347,7 @@ _SEARCH_MESSAGE = record(
         "content": array(record({"type": literal("text"), "text": STRING}), at_least=1, at_most=1),
     }
 )
-_SEARCH_TOOL = record(
-    {"type": literal("web_search_20250305"), "name": literal("web_search"), "max_uses": POSITIVE}
-)
+_SEARCH_TOOL = record({"type": literal("web_search_20250305"), "name": literal("web_search"), "max_uses": POSITIVE})
 SEARCH = record(
     {
         "model": TEXT,

@@ -36,8 +36,7 @@ def check_request_header(data: Json) -> None:
         return
     defaults = header["adapterDefaults"]
     if not is_object(defaults) or any(
-        key not in _ADAPTER_KEYS or marker is not True or key not in config
-        for key, marker in defaults.items()
+        key not in _ADAPTER_KEYS or marker is not True or key not in config for key, marker in defaults.items()
     ):
         raise FormatError("request/header has invalid adapterDefaults")
 
@@ -75,11 +74,7 @@ def check_wrapped_result(message: dict[str, Json]) -> None:
     """Formats 0 to 3: a tool result's message holds exactly one ``tool-result`` block of its call."""
     content = message["content"]
     block = content[0] if len(content) == 1 else None
-    if (
-        not is_object(block)
-        or block.get("type") != "tool-result"
-        or not isinstance(block.get("content"), list)
-    ):
+    if not is_object(block) or block.get("type") != "tool-result" or not isinstance(block.get("content"), list):
         raise FormatError("tool/result message must contain one tool-result block")
     if block.get("toolCallId") != message["source"]["callId"]:
         raise FormatError("tool/result message has mismatched tool call ids")

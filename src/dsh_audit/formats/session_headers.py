@@ -65,9 +65,7 @@ def _checked(
     if not isinstance(row.get("isSeeded", False), bool):
         raise FormatError("session header isSeeded must be a boolean")
     seeded = "isSeeded" in required
-    seed_length = (
-        require_count(row["seedLength"], "session header seedLength") if _has_seed(row, seeded) else None
-    )
+    seed_length = require_count(row["seedLength"], "session header seedLength") if _has_seed(row, seeded) else None
     return SessionHeader(
         version=version,
         id=row["id"],

@@ -125,9 +125,7 @@ def _check_run_data(kind: str, value: Json, label: str) -> dict[str, Json]:
     named = kind == "tool-call-chunks" and "name" in value
     if value.keys() != (exact | {"name"} if named else exact):
         raise FormatError(f"malformed {label}: data has missing or unexpected members")
-    if kind == "tool-call-chunks" and not (
-        isinstance(value["id"], str) and isinstance(value.get("name", ""), str)
-    ):
+    if kind == "tool-call-chunks" and not (isinstance(value["id"], str) and isinstance(value.get("name", ""), str)):
         raise FormatError(f"malformed {label}: id (and name when present) must be strings")
     if not all(is_number(value[key]) for key in ("turn", "step", "index")):
         raise FormatError(f"malformed {label}: turn, step and index must be numbers")
@@ -264,9 +262,7 @@ def _expand_record(kind: str, entry: dict[str, Json]) -> Iterator[TimedChunk]:
     if entry.keys() != (exact | {"name"} if tool and "name" in entry else exact):
         raise FormatError(f"malformed {label}: missing or unexpected members")
     members = _members(entry, label)
-    if tool and not all(
-        isinstance(entry.get(key, "-"), str) and entry.get(key, "-") for key in ("id", "name")
-    ):
+    if tool and not all(isinstance(entry.get(key, "-"), str) and entry.get(key, "-") for key in ("id", "name")):
         raise FormatError(f"malformed {label}: id and name must be non-empty strings")
     time0 = _whole(entry["time0"])
     if not is_safe_integer(time0) or not is_count(entry["index"]):
@@ -287,9 +283,14 @@ class StreamPacker:
     _last_time: int = 0
 
     def push(self, time: int, chunk: dict[str, Json]) -> None:
-        """Add a chunk: it extends the last record where that is a run of the same block, else opens one."""
+        """Add a chunk: it extends the last record where that is a run of the same block, else opens one.
+
+        Raises:
+            FormatError: no chunk that a stream can hold.
+        """
         tag = chunk.get("type")
         kind = _DELTAS.get(tag) if isinstance(tag, str) else None
+        _check_chunk(time, tag, kind, chunk)
         if kind is None or (kind == "tool-call-chunks" and "" in (chunk["id"], chunk.get("name"))):
             self.records.append({"type": "chunk", "time": time, "chunk": chunk})
             self._last_time = time
@@ -304,6 +305,22 @@ class StreamPacker:
         else:
             self.records.append(_open_record(kind, time, chunk, text))
         self._last_time = time
+
+
+def _check_chunk(time: int, tag: Json, kind: str | None, chunk: dict[str, Json]) -> None:
+    if not is_safe_integer(time) or not is_lossless(chunk):
+        raise FormatError("a stream chunk must be lossless JSON at a safe integer time")
+    if kind is None:
+        if tag not in ("block-start", "block-end", "usage", "finish"):
+            raise FormatError(f"unknown stream chunk type {tag!r}")
+        return
+    if not is_count(chunk.get("index")):
+        raise FormatError(f"{tag} index must be a non-negative safe integer")
+    texts = [chunk.get("text")]
+    if kind == "tool-call-chunks":
+        texts = [chunk.get("id"), chunk.get("name", ""), chunk.get("argumentsDelta")]
+    if not all(isinstance(text, str) for text in texts):
+        raise FormatError(f"{tag} has a text member that is no string")
 
 
 def _continues(last: dict[str, Json], kind: str, chunk: dict[str, Json]) -> bool:

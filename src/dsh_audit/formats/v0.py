@@ -83,9 +83,7 @@ def _event(row: dict[str, Json], seq: int, sources: tuple[int, ...] | None, line
         if "surfaceOp" not in row:
             raise FormatError(f"{row_type} requires surfaceOp")
         op = parse_surface_op(row["surfaceOp"], row_type, OP_KEYS)
-        check_sources(
-            sources or (), seq, row_type, allow_empty=sources is None or row_type == "assistant/message"
-        )
+        check_sources(sources or (), seq, row_type, allow_empty=sources is None or row_type == "assistant/message")
     elif "surfaceOp" in row or sources is not None:
         raise FormatError(f"{row_type} is no surface event and cannot carry surfaceOp or sourceEventSeqs")
     return Event(

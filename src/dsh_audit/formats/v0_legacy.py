@@ -132,8 +132,7 @@ class LegacyReader:
     def _retry(self, event: Event) -> Event:
         data = require_object(event.data, "llm/retry data")
         chain = "\0".join(
-            ecma.stringify_text(data[key]) if key in data else ""
-            for key in ("turn", "step", "provider", "policyKey")
+            ecma.stringify_text(data[key]) if key in data else "" for key in ("turn", "step", "provider", "policyKey")
         )
         if "retryId" in data:
             if isinstance(data["retryId"], str) and data["retryId"]:
@@ -164,9 +163,7 @@ class LegacyReader:
         return event
 
     def _with_compaction_id(self, event: Event, data: dict[str, Json]) -> Event:
-        return self._change(
-            event, "compaction without id", data={**data, "compactionId": self._compaction_id}
-        )
+        return self._change(event, "compaction without id", data={**data, "compactionId": self._compaction_id})
 
     def _checkpoint(self, event: Event) -> Event:
         source = event.data.get("source") if is_object(event.data) else None

@@ -126,9 +126,7 @@ _DEVELOPER = open_record(
     {
         "turn": POSITIVE,
         "step": POSITIVE,
-        "message": open_record(
-            {"id": TEXT, "role": literal("developer"), "source": open_record({"kind": TEXT})}
-        ),
+        "message": open_record({"id": TEXT, "role": literal("developer"), "source": open_record({"kind": TEXT})}),
     }
 )
 
@@ -156,9 +154,7 @@ def _check_developer(data: dict[str, Json]) -> None:
 _SYSTEM = open_record(
     {"turn": POSITIVE, "step": POSITIVE, "message": open_record({"id": TEXT, "role": literal("system")})}
 )
-_IMAGE = open_record(
-    {"attachmentId": TEXT, "mediaType": _MEDIA, "bytes": COUNT, "width": POSITIVE, "height": POSITIVE}
-)
+_IMAGE = open_record({"attachmentId": TEXT, "mediaType": _MEDIA, "bytes": COUNT, "width": POSITIVE, "height": POSITIVE})
 _SIZE = open_record({"width": POSITIVE, "height": POSITIVE})
 _SYSTEM_BLOCKS = {
     "text": open_record({"text": STRING}),
