@@ -15,7 +15,7 @@ LAYERS = (
     ("container", "position", "changes"),
     ("formats",),
     ("log",),
-    ("locate", "schema_check"),
+    ("generations", "locate", "schema_check"),
     ("projection",),
     ("dispatch",),
     ("deployment",),

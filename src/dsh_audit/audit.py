@@ -8,6 +8,7 @@ from typing import Any
 
 from dsh_audit.deployment import Deployment
 from dsh_audit.finding import Finding, sort_findings
+from dsh_audit.generations import SessionHistory
 from dsh_audit.log import LogStats, SessionLog
 from dsh_audit.replay import Rebuilt, Replay
 
@@ -52,19 +53,19 @@ def log_json(log: SessionLog, stats: LogStats) -> dict[str, Any]:
 
 
 def audit_requests(
-    log: SessionLog, deployment: Deployment, through: int | None, findings: Iterable[Finding] = ()
+    history: SessionHistory, deployment: Deployment, through: int | None, findings: Iterable[Finding] = ()
 ) -> RequestsReport:
-    """Rebuild every request of a log."""
-    replay = Replay(log, deployment, through)
+    """Rebuild every request of a session."""
+    replay = Replay(history, deployment, through)
     rows = [rebuilt.to_json() for rebuilt in replay]
-    return RequestsReport(log, replay.reader.stats, rows, sort_findings([*findings, *replay.findings]))
+    return RequestsReport(history.current, replay.reader.stats, rows, sort_findings([*findings, *replay.findings]))
 
 
 def find_request(
-    log: SessionLog, deployment: Deployment, index: int, through: int | None = None
+    history: SessionHistory, deployment: Deployment, index: int, through: int | None = None
 ) -> Rebuilt | None:
-    """One request by its index; None when the log has fewer."""
-    for rebuilt in Replay(log, deployment, through):
+    """One request by its index; None when the session has fewer."""
+    for rebuilt in Replay(history, deployment, through):
         if rebuilt.index == index:
             return rebuilt
     return None

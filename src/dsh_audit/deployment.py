@@ -8,6 +8,7 @@ Source: spec wire-deepseek 10, dispatch 10.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,6 +33,18 @@ DEFAULT_CHAT_URL = "https://api.deepseek.com"
 DEFAULT_MESSAGES_URL = "https://api.deepseek.com/anthropic"
 DEFAULT_HARNESS = {0: "0.1.1-rc.2", 1: "0.1.1-rc.2", 2: "0.1.3-alpha.2", 3: "0.1.5-rc.1", 4: "0.2.1-rc.2"}
 """Release assumed for a log version when the deployment names none: the last one that wrote it and was run."""
+
+
+_FIRST_RELEASE = (((0, 1, 3), 2), ((0, 1, 5), 3), ((0, 1, 7), 4))
+
+
+def release_format(release: str) -> int | None:
+    """Log version that a release writes; None when the release is not understood. Source: spec session-log 1."""
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", release)
+    if match is None:
+        return None
+    version = tuple(map(int, match.groups()))
+    return max((written for first, written in _FIRST_RELEASE if version >= first), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +94,14 @@ class Deployment:
         return Used(name, default, "default") if value is None else Used(name, value, "deployment")
 
     def harness_version(self, format_version: int) -> Used:
-        """Release of the harness that sent the requests of a log of this format."""
-        return self.get("harness", "version", default=DEFAULT_HARNESS.get(format_version, "0.2.1-rc.2"))
+        """Release of the harness that sent the requests of a log of this format.
+
+        A release that never wrote this format says nothing about it (the log was migrated since).
+        """
+        named = self.get("harness", "version")
+        if isinstance(named.value, str) and release_format(named.value) in (None, format_version):
+            return named
+        return Used("harness.version", DEFAULT_HARNESS.get(format_version, "0.2.1-rc.2"), "default")
 
     def model(self, provider: str, model: str, key: str, default: Json = None) -> Used:
         """A capability of one route: ``providers.<provider>.models.<model>.<key>``, else the provider's own key."""

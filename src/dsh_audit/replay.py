@@ -1,4 +1,4 @@
-"""One log → its requests, rebuilt in one pass: events → folds → dispatches → requests → wire bodies."""
+"""One session → its requests, rebuilt in one pass: events → folds → dispatches → requests → wire bodies."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dsh_audit.deployment import Deployment
+from dsh_audit.deployment import Deployment, Used
 from dsh_audit.dispatch.compaction_range import Retention
 from dsh_audit.dispatch.model import Prepared
 from dsh_audit.dispatch.scan import DispatchScanner
 from dsh_audit.finding import Finding
+from dsh_audit.generations import Generation, SessionHistory, build_history
 from dsh_audit.log import EventReader, SessionLog
 from dsh_audit.projection.rejection import ProjectionError
 from dsh_audit.projection.state import SessionState
@@ -19,26 +20,25 @@ from dsh_audit.rules import log as rules
 from dsh_audit.wire.adapter import Encoded
 from dsh_audit.wire.session import SessionEncoder
 
-
-def _retention(deployment: Deployment) -> Retention:
-    tokens, ratio = (deployment.look_up("compaction", key) for key in ("retain_tokens", "retain_ratio"))
-    return Retention(tokens) if ratio is None else Retention(tokens, ratio)
+AS_MIGRATED = "as migrated, not as sent: the log of the older format is not here"
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """One request of a log with its wire form.
+    """One request of a session with its wire form.
 
     Args:
-        index: from 0 in the order of the log.
-        request: the neutral request, the best one where the log leaves a choice.
+        index: from 0 in the order of the session.
+        request: the neutral request, the best one where the log leaves a choice; its seqs are those of ``log``.
         encoded: its wire form.
+        log: the generation that was in force when the request was sent.
         others: further requests that the log allows, best first, not encoded yet.
     """
 
     index: int
     request: Request
     encoded: Encoded
+    log: SessionLog
     others: tuple[Request, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -51,6 +51,7 @@ class Rebuilt:
             "step": dispatch.step,
             "attempt": dispatch.attempt,
             "prefix_seq": dispatch.prefix_seq,
+            "generation": self.log.version,
             "provider": self.request.provider,
             "model": self.request.model,
             "protocol": self.encoded.protocol or None,
@@ -68,54 +69,82 @@ class Rebuilt:
 
 @dataclass(slots=True)
 class Replay:
-    """A pass over a log that gives its requests in order; complete when it has been exhausted.
+    """A pass over a session that gives its requests in order; complete when it has been exhausted.
 
     Args:
-        log: the log.
+        history: the session's generations, or just its log.
         deployment: what the log cannot know.
-        through: last seq to read, None for the whole log.
+        through: last seq of the current generation to read, None for all.
+        assumed: values to use where the deployment is silent, proven by a capture.
 
     Attributes:
-        reader: the event reader with counts, digest, fence.
-        findings: of the log, ready after the pass.
+        reader: the event reader of the current generation with counts, digest, fence.
+        findings: of all logs, ready after the pass.
     """
 
-    log: SessionLog
+    history: SessionHistory | SessionLog
     deployment: Deployment
     through: int | None = None
+    assumed: tuple[Used, ...] = ()
     findings: list[Finding] = field(default_factory=list)
     reader: EventReader = field(init=False)
     encoder: SessionEncoder = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reader = self.log.events(self.through)
-        self.encoder = SessionEncoder(self.deployment)
+        if isinstance(self.history, SessionLog):
+            self.history = build_history(self.history)
+        self.reader = self.history.current.events(self.through)
 
     def __iter__(self) -> Iterator[Rebuilt]:
-        for index, prepared in enumerate(self._dispatches()):
-            yield self._rebuild(index, prepared)
-        self.findings = [*self.log.open_findings, *self.reader.findings, *self.findings]
+        assert isinstance(self.history, SessionHistory)
+        index = 0
+        for generation in self.history.generations:
+            self.encoder = SessionEncoder(self.deployment, self.assumed)
+            for prepared in self._dispatches(generation):
+                yield self._rebuild(index, prepared, generation)
+                index += 1
+        self.findings = [*self.history.findings, *self.findings]
 
-    def _dispatches(self) -> Iterator[Prepared]:
-        state = SessionState(self.log.version)
-        scanner = DispatchScanner(self.log.version, self.log.own_from(), _retention(self.deployment))
-        events = iter(self.reader)
+    def _dispatches(self, generation: Generation) -> Iterator[Prepared]:
+        log = generation.log
+        assert isinstance(self.history, SessionHistory)
+        reader = self.reader if log is self.history.current else log.events()
+        state = SessionState(log.version)
+        own_from = max(log.own_from(), generation.native_from)
+        scanner = DispatchScanner(log.version, own_from, _retention(self.deployment))
+        refused: list[Finding] = []
+        events = iter(reader)
         for event in events:
-            yield from scanner.see(event, state)
+            for prepared in scanner.see(event, state):
+                yield _fenced(prepared, reader)
             try:
                 state.apply(event)
             except ProjectionError as error:
-                where = self.log.where(seq=event.seq, line=event.line)
-                self.findings.append(Finding(rules.PROJECTION, error.reason, where))
+                refused.append(Finding(rules.PROJECTION, error.reason, log.where(seq=event.seq, line=event.line)))
                 break
-        yield from scanner.finish(state)
+        for prepared in scanner.finish(state):
+            yield _fenced(prepared, reader)
         for _ in events:
             pass
+        self.findings += [*log.open_findings, *reader.findings, *refused]
 
-    def _rebuild(self, index: int, prepared: Prepared) -> Rebuilt:
-        requests = build_requests(prepared, self.log.session_header)
-        fence = self.reader.fence_seq
-        if fence is not None and prepared.dispatch.prefix_seq >= fence:
-            why = f"an unknown required event at seq {fence} may change what the model sees"
-            requests = (replace(requests[0], why_not=(why, *requests[0].why_not)),)
-        return Rebuilt(index, requests[0], self.encoder.encode(requests[0]), requests[1:])
+    def _rebuild(self, index: int, prepared: Prepared, generation: Generation) -> Rebuilt:
+        log = generation.log
+        requests = build_requests(prepared, log.session_header)
+        encoded = self.encoder.encode(requests[0])
+        if prepared.dispatch.prefix_seq < generation.migrated_until and encoded.claim in ("bytes", "json"):
+            encoded = replace(encoded, claim="logical", why=(AS_MIGRATED, *encoded.why))
+        return Rebuilt(index, requests[0], encoded, log, requests[1:])
+
+
+def _fenced(prepared: Prepared, reader: EventReader) -> Prepared:
+    """The dispatch with the reason why nothing is claimed, when an unknown required event precedes it."""
+    fence = reader.fence_seq
+    if fence is None or prepared.dispatch.prefix_seq < fence:
+        return prepared
+    return replace(prepared, why_not=f"an unknown required event at seq {fence} may change what the model sees")
+
+
+def _retention(deployment: Deployment) -> Retention:
+    tokens, ratio = (deployment.look_up("compaction", key) for key in ("retain_tokens", "retain_ratio"))
+    return Retention(tokens) if ratio is None else Retention(tokens, ratio)

@@ -65,6 +65,12 @@ class Request:
 
 def build_requests(prepared: Prepared, session_header: SessionHeader) -> tuple[Request, ...]:
     """The request of a dispatch; several, best first, where the log leaves a choice (failed compaction)."""
+    if prepared.why_not is not None:
+        return tuple(replace(one, why_not=(prepared.why_not, *one.why_not)) for one in _build(prepared, session_header))
+    return _build(prepared, session_header)
+
+
+def _build(prepared: Prepared, session_header: SessionHeader) -> tuple[Request, ...]:
     kind = prepared.dispatch.kind
     if kind == "step":
         return (_step(prepared, session_header),)

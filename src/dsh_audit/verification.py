@@ -13,6 +13,7 @@ from dsh_audit.deployment import Deployment
 from dsh_audit.diff import BodyDiff, Verdict, diff_body
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Where, sort_findings
+from dsh_audit.generations import SessionHistory
 from dsh_audit.log import LogStats, SessionLog
 from dsh_audit.matching import BodyKey
 from dsh_audit.pairing import Candidate, Pair, pair_exchanges
@@ -118,7 +119,7 @@ class _Session:
 
 
 def verify(
-    logs: Sequence[SessionLog],
+    histories: Sequence[SessionHistory],
     archives: Sequence[CaptureArchive],
     deployment: Deployment,
     through: int | None = None,
@@ -127,7 +128,7 @@ def verify(
     """Compare every captured request with the request that a log stands for.
 
     Args:
-        logs: of the sessions; requests of other sessions count as ``other``.
+        histories: of the sessions; requests of other sessions count as ``other``.
         archives: captures, read in the order given.
         deployment: what the logs cannot know; long constants are also learned from the captures.
         through: last seq to read of each log.
@@ -137,8 +138,8 @@ def verify(
     found = [*findings, *(finding for archive in archives for finding in archive.findings)]
     deployment = learn_constants(deployment, exchanges)
     sessions: dict[str, _Session] = {}
-    for log in logs:
-        session = _rebuild(log, deployment, through)
+    for history in histories:
+        session = _rebuild(history, deployment, through)
         found += session.replay.findings
         found += _keep_longest(sessions, session)
     candidates = {ident: session.candidates() for ident, session in sessions.items()}
@@ -158,8 +159,8 @@ def _used(session: _Session) -> Iterable[Any]:
     return (item for rebuilt in session.rebuilt for item in rebuilt.encoded.unlogged)
 
 
-def _rebuild(log: SessionLog, deployment: Deployment, through: int | None) -> _Session:
-    session = _Session(log, Replay(log, deployment, through))
+def _rebuild(history: SessionHistory, deployment: Deployment, through: int | None) -> _Session:
+    session = _Session(history.current, Replay(history, deployment, through))
     for rebuilt in session.replay:
         others = (session.replay.encoder.encode(other).body for other in rebuilt.others)
         bodies = (rebuilt.encoded.body, *others)
@@ -255,9 +256,10 @@ def _missing(results: Iterable[PairResult], sessions: Mapping[str, _Session]) ->
     missing: dict[str, list[int]] = {}
     for result in results:
         rebuilt = result.rebuilt
-        if result.verdict == Verdict.NOT_CAPTURED and rebuilt is not None and result.session_id is not None:
-            if rebuilt.request.dispatch.wire.minimum:
-                missing.setdefault(result.session_id, []).append(rebuilt.index)
+        if result.verdict != Verdict.NOT_CAPTURED or rebuilt is None or result.session_id is None:
+            continue
+        if rebuilt.request.dispatch.wire.minimum:
+            missing.setdefault(result.session_id, []).append(rebuilt.index)
     findings: list[Finding] = []
     for ident, indexes in missing.items():
         shown = ", ".join(map(str, indexes[:5])) + (", …" if len(indexes) > 5 else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ import orjson
 from dsh_audit.deployment import Deployment, parse_deployment
 from dsh_audit.errors import AuditError, DeploymentError, LogError, UsageError
 from dsh_audit.finding import Finding, Where
+from dsh_audit.generations import SessionHistory, build_history
 from dsh_audit.locate import SessionFiles, parse_generation, read_sessions, require_one
 from dsh_audit.log import SessionLog, open_log
 from dsh_audit.report.json import render_json
@@ -119,6 +121,15 @@ def read_deployment(deployment_file: str | None, constants: Iterable[str]) -> De
         constants=texts,
         read_constant=lambda path: read_text_file(str(folder / path), "constant"),
     )
+
+
+def read_history(log: SessionLog, files: SessionFiles) -> SessionHistory:
+    """The log with those older generations beside it that can be read."""
+    older: list[SessionLog] = []
+    for source in files.predecessors(log.source):
+        with suppress(LogError):
+            older.append(open_log(source))
+    return build_history(log, older)
 
 
 def open_one(named: str, session: str | None, generation: int | None) -> tuple[SessionLog, SessionFiles, list[Finding]]:

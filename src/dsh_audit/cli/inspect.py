@@ -15,7 +15,7 @@ from dsh_audit.schema_check import check_rows
 
 @click.command("inspect")
 @click.argument("names", metavar="LOG...", nargs=-1, required=True)
-@click.option("--schema", "use_schema", is_flag=True, help="Also validate rows against the JSON Schema of their format.")
+@click.option("--schema", "use_schema", is_flag=True, help="Also validate rows against their format's JSON Schema.")
 @common.log_options
 @common.output_options
 def command(

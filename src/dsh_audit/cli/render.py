@@ -44,8 +44,8 @@ def command(
     Request headers that cannot be known (keys, user id) are null.
     """
     deployment = common.read_deployment(deployment_file, constants)
-    log, _files, _findings = common.open_one(named, session, generation)
-    rebuilt = find_request(log, deployment, index, through)
+    log, files, _findings = common.open_one(named, session, generation)
+    rebuilt = find_request(common.read_history(log, files), deployment, index, through)
     if rebuilt is None:
         raise UsageError(f"{named}: there is no request {index}", hint="dsh-audit requests LOG lists them")
     encoded = rebuilt.encoded

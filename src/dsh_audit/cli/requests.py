@@ -33,7 +33,7 @@ def command(
     supports: bytes, json, logical or none.
     """
     deployment = common.read_deployment(deployment_file, constants)
-    log, _files, findings = common.open_one(named, session, generation)
-    report = audit_requests(log, deployment, through, findings)
+    log, files, findings = common.open_one(named, session, generation)
+    report = audit_requests(common.read_history(log, files), deployment, through, findings)
     common.write_report(output_format, output, as_json=report.to_json, as_text=lambda: render_requests(report))
     sys.exit(1 if has_errors(report.findings) else 0)

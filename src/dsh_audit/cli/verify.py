@@ -79,8 +79,8 @@ def command(
     fields = read_fields(capture_fields)
     archives = [read_capture(Path(path), fields=fields) for path in captures]
     logs, findings = common.open_many(names, session, generation)
-    opened = [log for log, _files in common.with_progress(logs, "verifying", len(logs))]
-    report = verify(opened, archives, deployment, through, findings)
+    histories = [common.read_history(log, files) for log, files in common.with_progress(logs, "reading", len(logs))]
+    report = verify(histories, archives, deployment, through, findings)
     common.write_report(
         output_format, output, as_json=lambda: verify_json(report), as_text=lambda: render_verify(report)
     )

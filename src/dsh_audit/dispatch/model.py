@@ -89,6 +89,7 @@ class Prepared:
         start: the ``compaction/start`` event of a compaction.
         candidates: a failed compaction's possible shadowed ranges, best first, each a tuple of seqs.
         earlier_summary: the last ``compaction/summary`` before a failed compaction; it shows route and limit.
+        why_not: why nothing can be claimed about the request; None when something can.
     """
 
     dispatch: Dispatch
@@ -97,3 +98,4 @@ class Prepared:
     start: Event | None = None
     candidates: tuple[tuple[int, ...], ...] = ()
     earlier_summary: Event | None = None
+    why_not: str | None = None

@@ -48,7 +48,8 @@ def render_verify(report: VerifyReport) -> str:
         lines += ["", *_difference(pair)]
     if report.used:
         lines += ["", text.dim("not in the log, so taken from elsewhere:")]
-        lines += [text.dim(f"  {text.clean(used['name'])} = {used['value']!r} ({used['source']})") for used in report.used]
+        named = ((text.clean(used["name"]), used["value"], used["source"]) for used in report.used)
+        lines += [text.dim(f"  {name} = {value!r} ({source})") for name, value, source in named]
     if report.findings:
         lines += ["", *text.findings_block(report.findings)]
     return "\n".join(lines).rstrip() + "\n"

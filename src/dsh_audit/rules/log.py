@@ -100,6 +100,20 @@ NAME_MISMATCH = Rule(
     advice="Rename the file, or find out which tool renamed it.",
     example="session.v3.jsonl holds format 4",
 )
+PREDECESSOR_MISMATCH = Rule(
+    code="log/predecessor-mismatch",
+    severity=Severity.WARNING,
+    title="An older generation of the session lies beside the log, and the log does not continue it.",
+    advice="Requests from before the migration are rebuilt from the newer log only, as migrated.",
+    example="not a continuation of session.jsonl: seq 12 is not what the migration gives",
+)
+AS_MIGRATED = Rule(
+    code="log/as-migrated",
+    severity=Severity.WARNING,
+    title="The log continues an older format whose log is missing; its early requests were sent by another adapter.",
+    advice="Put the older generation (session.jsonl, session.v3.jsonl …) beside it to see them as sent.",
+    example="events before seq 43 were migrated, and the older log is not here",
+)
 MIXED_ENCODINGS = Rule(
     code="log/mixed-encodings",
     severity=Severity.WARNING,
