@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 
 from dsh_audit import ecma
 from dsh_audit.deployment import Deployment
+from dsh_audit.generations import build_history
 from dsh_audit.replay import Replay
 from tests.captures import write_bundle
 from tests.cli import Done, run
@@ -34,7 +35,7 @@ def run_json(*arguments: str | Path, status: int = 0) -> dict[str, Any]:
 
 
 def bodies_of(session: SessionV0) -> list[bytes]:
-    encoded = (rebuilt.encoded.body for rebuilt in Replay(session.log(), Deployment()))
+    encoded = (rebuilt.encoded.body for rebuilt in Replay(build_history(session.log()), Deployment()))
     return [body.to_bytes() for body in encoded if body is not None]
 
 

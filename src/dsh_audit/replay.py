@@ -11,7 +11,7 @@ from dsh_audit.dispatch.compaction_range import Retention
 from dsh_audit.dispatch.model import Prepared
 from dsh_audit.dispatch.scan import DispatchScanner
 from dsh_audit.finding import Finding
-from dsh_audit.generations import Generation, SessionHistory, build_history
+from dsh_audit.generations import Generation, SessionHistory
 from dsh_audit.log import EventReader, SessionLog
 from dsh_audit.projection.rejection import ProjectionError
 from dsh_audit.projection.state import SessionState
@@ -72,7 +72,7 @@ class Replay:
     """A pass over a session that gives its requests in order; complete when it has been exhausted.
 
     Args:
-        history: the session's generations, or just its log.
+        history: the session's generations.
         deployment: what the log cannot know.
         through: last seq of the current generation to read, None for all.
         assumed: values to use where the deployment is silent, proven by a capture.
@@ -82,7 +82,7 @@ class Replay:
         findings: of all logs, ready after the pass.
     """
 
-    history: SessionHistory | SessionLog
+    history: SessionHistory
     deployment: Deployment
     through: int | None = None
     assumed: tuple[Used, ...] = ()
@@ -91,12 +91,9 @@ class Replay:
     encoder: SessionEncoder = field(init=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.history, SessionLog):
-            self.history = build_history(self.history)
         self.reader = self.history.current.events(self.through)
 
     def __iter__(self) -> Iterator[Rebuilt]:
-        assert isinstance(self.history, SessionHistory)
         index = 0
         for generation in self.history.generations:
             self.encoder = SessionEncoder(self.deployment, self.assumed)
@@ -107,7 +104,6 @@ class Replay:
 
     def _dispatches(self, generation: Generation) -> Iterator[Prepared]:
         log = generation.log
-        assert isinstance(self.history, SessionHistory)
         reader = self.reader if log is self.history.current else log.events()
         state = SessionState(log.version)
         own_from = max(log.own_from(), generation.native_from)

@@ -9,7 +9,7 @@ from typing import Any
 from dsh_audit import ecma
 from dsh_audit.capture import CaptureArchive
 from dsh_audit.capture.exchange import Exchange, ExchangeKind
-from dsh_audit.deployment import Deployment
+from dsh_audit.deployment import Deployment, Used
 from dsh_audit.diff import BodyDiff, Verdict, diff_body
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Where, sort_findings
@@ -32,6 +32,8 @@ _ENDPOINTS: dict[str, ExchangeKind] = {
     "deepseek-web-search": "search",
 }
 _COUNTED = tuple(verdict for verdict in Verdict)
+_AGREEING = (Verdict.IDENTICAL, Verdict.IDENTICAL_EXCEPT_UNLOGGED, Verdict.SAME_JSON)
+_MAX_ASSUMPTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class _Session:
                 wire_min=rebuilt.request.dispatch.wire.minimum,
                 wire_max=rebuilt.request.dispatch.wire.maximum,
                 keys=tuple(BodyKey.of(body) for body in bodies),
-                load_body=lambda place, bodies=bodies: bodies[place],  # type: ignore[misc]
+                load_body=bodies.__getitem__,
             )
             for rebuilt, bodies in zip(self.rebuilt, self.bodies, strict=True)
         ]
@@ -142,8 +144,7 @@ def verify(
         session = _rebuild(history, deployment, through)
         found += session.replay.findings
         found += _keep_longest(sessions, session)
-    candidates = {ident: session.candidates() for ident, session in sessions.items()}
-    results = [_judge(pair, sessions) for pair in pair_exchanges(exchanges, candidates)]
+    results = _pair_and_learn(exchanges, sessions)
     found += [finding for result in results for finding in _findings(result, sessions)]
     found += _missing(results, sessions)
     used = {ecma.stringify(item.to_json()): item.to_json() for s in sessions.values() for item in _used(s)}
@@ -155,12 +156,50 @@ def verify(
     )
 
 
+def _pair_and_learn(exchanges: Sequence[Exchange], sessions: dict[str, _Session]) -> list[PairResult]:
+    """Judge every pair; where a body differs, try what else the log allows, and keep what the capture proves."""
+    for _ in range(_MAX_ASSUMPTIONS):
+        pairs = pair_exchanges(exchanges, {ident: session.candidates() for ident, session in sessions.items()})
+        results = [_judge(pair, sessions) for pair in pairs]
+        proven = _prove(pairs, results, sessions)
+        if not proven:
+            break
+        for ident, assumed in proven.items():
+            replay = sessions[ident].replay
+            sessions[ident] = _rebuild(replay.history, replay.deployment, replay.through, (*replay.assumed, *assumed))
+    return results
+
+
+def _prove(
+    pairs: Sequence[Pair], results: Sequence[PairResult], sessions: Mapping[str, _Session]
+) -> dict[str, tuple[Used, ...]]:
+    """Session → assumptions under which its first differing request is the captured one."""
+    proven: dict[str, tuple[Used, ...]] = {}
+    tried: set[str] = set()
+    for pair, result in zip(pairs, results, strict=True):
+        ident = result.session_id
+        if result.verdict != Verdict.DIFFERENT or ident is None or ident in tried:
+            continue
+        tried.add(ident)
+        exchange, rebuilt = pair.exchange, result.rebuilt
+        body = exchange.read_body() if exchange is not None else None
+        if exchange is None or rebuilt is None or body is None:
+            continue
+        for assumed, encoded in sessions[ident].replay.encoder.alternatives(rebuilt.request):
+            if encoded.body is not None and diff_body(body, encoded.body, exchange.fidelity).verdict in _AGREEING:
+                proven[ident] = assumed
+                break
+    return proven
+
+
 def _used(session: _Session) -> Iterable[Any]:
     return (item for rebuilt in session.rebuilt for item in rebuilt.encoded.unlogged)
 
 
-def _rebuild(history: SessionHistory, deployment: Deployment, through: int | None) -> _Session:
-    session = _Session(history.current, Replay(history, deployment, through))
+def _rebuild(
+    history: SessionHistory, deployment: Deployment, through: int | None, assumed: tuple[Used, ...] = ()
+) -> _Session:
+    session = _Session(history.current, Replay(history, deployment, through, assumed))
     for rebuilt in session.replay:
         others = (session.replay.encoder.encode(other).body for other in rebuilt.others)
         bodies = (rebuilt.encoded.body, *others)
