@@ -68,6 +68,7 @@ def test_header_equals(one: dict[str, Any], two: dict[str, Any], equal: bool) ->
     ("one", "two", "value", "printed"),
     [
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True, False),
+        ({"a": 1, "b": 1}, {"b": 1, "a": 1}, True, False),
         (0, -0.0, True, True),
         (1, True, False, False),
         (float("inf"), None, False, True),
