@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from dsh_audit.checks.drift import DriftReport, check_drift
+from dsh_audit.checks.drift_run import compare_logs, read_states, run_drift
 from dsh_audit.deployment import Deployment
 from dsh_audit.finding import Finding, sort_findings
 from dsh_audit.generations import SessionHistory
@@ -69,3 +71,28 @@ def find_request(
         if rebuilt.index == index:
             return rebuilt
     return None
+
+
+def audit_drift(
+    history: SessionHistory, deployment: Deployment, through: int | None = None, findings: Iterable[Finding] = ()
+) -> DriftReport:
+    """What changed between the request headers of consecutive step requests."""
+    replay = Replay(history, deployment, through)
+    run = run_drift(replay)
+    log = history.current
+    found = sort_findings([*findings, *replay.findings, *check_drift(log, run.changes)])
+    identity = log_json(log, replay.reader.stats)
+    return DriftReport(log, identity, tuple(run.headers), tuple(run.changes), tuple(found))
+
+
+def audit_drift_between(
+    history: SessionHistory, other: SessionHistory, deployment: Deployment, findings: Iterable[Finding] = ()
+) -> DriftReport:
+    """What differs between the request headers of two sessions, step request by step request."""
+    replays = Replay(history, deployment), Replay(other, deployment)
+    one, two = (read_states(replay) for replay in replays)
+    changes = compare_logs(one, two)
+    found = [*findings, *replays[0].findings, *replays[1].findings, *check_drift(other.current, changes)]
+    identity = log_json(other.current, replays[1].reader.stats)
+    against = log_json(history.current, replays[0].reader.stats)
+    return DriftReport(other.current, identity, (), changes, tuple(sort_findings(found)), against)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from dsh_audit.deployment import Deployment, Used
 from dsh_audit.dispatch.compaction_range import Retention
 from dsh_audit.dispatch.model import Prepared
 from dsh_audit.dispatch.scan import DispatchScanner
+from dsh_audit.events import Event
 from dsh_audit.finding import Finding
 from dsh_audit.generations import Generation, SessionHistory
 from dsh_audit.log import EventReader, SessionLog
@@ -76,6 +77,7 @@ class Replay:
         deployment: what the log cannot know.
         through: last seq of the current generation to read, None for all.
         assumed: values to use where the deployment is silent, proven by a capture.
+        observe: called with each log and event, after the requests whose prefix the event is no part of.
 
     Attributes:
         reader: the event reader of the current generation with counts, digest, fence.
@@ -86,6 +88,7 @@ class Replay:
     deployment: Deployment
     through: int | None = None
     assumed: tuple[Used, ...] = ()
+    observe: Callable[[SessionLog, Event], None] | None = None
     findings: list[Finding] = field(default_factory=list)
     reader: EventReader = field(init=False)
     encoder: SessionEncoder = field(init=False)
@@ -113,6 +116,8 @@ class Replay:
         for event in events:
             for prepared in scanner.see(event, state):
                 yield _fenced(prepared, reader)
+            if self.observe is not None:
+                self.observe(log, event)
             try:
                 state.apply(event)
             except ProjectionError as error:

@@ -11,7 +11,7 @@ import click
 
 from dsh_audit.errors import AuditError
 
-_COMMANDS = ("sessions", "inspect", "export", "requests", "render", "verify")
+_COMMANDS = ("sessions", "inspect", "export", "requests", "render", "verify", "drift")
 
 
 class _Commands(click.Group):

@@ -1,9 +1,9 @@
 """Every finding code, one module a family; ``RULES`` lists them once."""
 
 from dsh_audit.finding import Rule
-from dsh_audit.rules import capture, log, wire
+from dsh_audit.rules import capture, drift, log, wire
 
-_FAMILIES = (log, capture, wire)
+_FAMILIES = (log, capture, wire, drift)
 
 RULES: dict[str, Rule] = {
     rule.code: rule

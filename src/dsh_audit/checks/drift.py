@@ -1,0 +1,395 @@
+"""Request-header drift: what changed between consecutive step requests, why, and whether someone asked for it.
+
+A change is *declared* when the log shows a cause for each part that changed: a selection or mode switch, a
+restart, a compaction that starts a series, or (for the settings alone) a new provider, model or effort. All
+other changes are *unexplained*. Source: spec session-log 3.4, 7, 8; wire-deepseek 5.2, 6; caching 4e.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from dsh_audit import ecma
+from dsh_audit.checks.evidence import RESTART, SWITCHES, Evidence
+from dsh_audit.checks.header_state import HeaderState, HeaderStates
+from dsh_audit.checks.prompt_diff import TextChange, diff_text
+from dsh_audit.checks.tool_diff import ToolsChange, diff_tools
+from dsh_audit.checks.volatile import Kind
+from dsh_audit.events import Json
+from dsh_audit.finding import Finding
+from dsh_audit.log import SessionLog
+from dsh_audit.replay import Rebuilt
+from dsh_audit.rules import drift as rules
+
+Part = Literal["config", "system", "tools"]
+Placement = Literal["head", "in-history"]
+
+_ROUTE_KEYS = ("provider", "model", "reasoningEffort")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """One setting that changed; None where it is absent.
+
+    Args:
+        name: as in ``header.config``, or ``adapterDefaults.<name>``.
+    """
+
+    name: str
+    before: Json
+    after: Json
+
+    def to_json(self) -> dict[str, Any]:
+        """As in schemas/drift.schema.json."""
+        return {"name": self.name, "before": self.before, "after": self.after}
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderChange:
+    """The differences between the request headers of two step requests.
+
+    Args:
+        request: index of the later request.
+        previous: index of the earlier one.
+        turn, step: of the later request.
+        seq: the event that brought the change: the ``request/header``, or the ``system/message`` where only the
+            prompt changed.
+        seqs: that event for each changed part.
+        reason: as logged (``initial``, ``resume``, ``change``, ``series``); ``change`` without a header event.
+        parts: what changed, in the order config, system, tools.
+        config, system, tools: the details of each part; empty or None where it did not change.
+        placements: where each changed part reaches the model.
+        declared_by: what in the log explains the change, in log order.
+        unexplained: parts that nothing explains.
+        log: the generation that ``seq`` numbers.
+    """
+
+    request: int
+    previous: int
+    turn: int | None
+    step: int | None
+    seq: int | None
+    seqs: dict[Part, int | None]
+    reason: str
+    parts: tuple[Part, ...]
+    config: tuple[ConfigChange, ...] = ()
+    system: TextChange | None = None
+    tools: ToolsChange = field(default_factory=ToolsChange)
+    placements: dict[Part, Placement] = field(default_factory=dict)
+    declared_by: tuple[str, ...] = ()
+    unexplained: tuple[Part, ...] = ()
+    log: SessionLog | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def declared(self) -> bool:
+        """Whether the log explains every part."""
+        return not self.unexplained
+
+    @property
+    def placement(self) -> Placement:
+        """``in-history`` when nothing at the head of the prompt changed."""
+        found = set(self.placements.values())
+        return "in-history" if found == {"in-history"} else "head"
+
+    @property
+    def volatile(self) -> tuple[Kind, ...]:
+        """Kinds of self-changing content in the prompt or in tool definitions."""
+        system = self.system.volatile if self.system else ()
+        return tuple(dict.fromkeys((*system, *self.tools.volatile)))
+
+    def to_json(self) -> dict[str, Any]:
+        """One member of ``changes`` (schemas/drift.schema.json)."""
+        return {
+            "request": self.request,
+            "previous": self.previous,
+            "turn": self.turn,
+            "step": self.step,
+            "seq": self.seq,
+            "seqs": dict(self.seqs),
+            "reason": self.reason,
+            "declared": self.declared,
+            "declared_by": list(self.declared_by),
+            "unexplained": list(self.unexplained),
+            "parts": list(self.parts),
+            "placement": self.placement,
+            "placements": dict(self.placements),
+            "config": [change.to_json() for change in self.config],
+            "system": self.system.to_json() if self.system else None,
+            "tools": self.tools.to_json(),
+            "volatile": list(self.volatile),
+        }
+
+
+def compare_states(before: HeaderState, after: HeaderState) -> HeaderChange | None:
+    """What differs between two header states; None when nothing does. Request, reason and causes are left open."""
+    config = _config_changes(before, after)
+    tools = ToolsChange() if before.tools is after.tools else diff_tools(before.tools, after.tools)
+    system, in_history = _system_change(before, after)
+    seqs: dict[Part, int | None] = {}
+    placements: dict[Part, Placement] = {}
+    if config:
+        seqs["config"], placements["config"] = after.seq, "head"
+    if system is not None:
+        current = after.updates[-1] if after.updates else after.head
+        seqs["system"] = current.seq if current else after.seq
+        placements["system"] = "in-history" if in_history else "head"
+    if tools:
+        seqs["tools"] = after.seq
+        placements["tools"] = "in-history" if _is_addition(before, after, tools) else "head"
+    if not seqs:
+        return None
+    parts: tuple[Part, ...] = tuple(seqs)
+    seq = seqs["system"] if parts == ("system",) else after.seq
+    return HeaderChange(0, 0, None, None, seq, seqs, "change", parts, config, system, tools, placements)
+
+
+def _config_changes(before: HeaderState, after: HeaderState) -> tuple[ConfigChange, ...]:
+    changes = []
+    sides = (("", before.config, after.config), ("adapterDefaults.", before.adapter_defaults, after.adapter_defaults))
+    for prefix, one, two in sides:
+        for name in dict.fromkeys((*one, *two)):
+            if not ecma.same_json(one.get(name), two.get(name)) or (name in one) != (name in two):
+                changes.append(ConfigChange(prefix + name, one.get(name), two.get(name)))
+    return tuple(changes)
+
+
+def _system_change(before: HeaderState, after: HeaderState) -> tuple[TextChange | None, bool]:
+    """The change of the prompt, and whether it reached the model in the history only."""
+    old, new = before.head.text if before.head else "", after.head.text if after.head else ""
+    if old != new:
+        return diff_text(old, new), False
+    if before.prompt == after.prompt:
+        return None, False
+    known = {update.seq for update in before.updates}
+    grown = len(after.updates) >= len(before.updates) and all(
+        one.seq == two.seq for one, two in zip(before.updates, after.updates, strict=False)
+    )
+    return diff_text(before.prompt, after.prompt), grown and after.updates[-1].seq not in known
+
+
+def _is_addition(before: HeaderState, after: HeaderState, tools: ToolsChange) -> bool:
+    """Whether a route that takes tool updates in the history was only told of new tools (addition-only)."""
+    is_same_route = before.in_history and after.in_history
+    return is_same_route and not (tools.removed or tools.reordered or tools.changed)
+
+
+class DriftScanner:
+    """Compares each step request of a session with the one before it.
+
+    Args:
+        evidence: fed with every event up to the request's prefix before ``see`` is called.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._states = HeaderStates()
+        self._previous: tuple[Rebuilt, HeaderState] | None = None
+
+    def see(self, rebuilt: Rebuilt, head_changed: tuple[bool, bool] | None = None) -> HeaderChange | None:
+        """The change that a step request brought.
+
+        Args:
+            rebuilt: the request.
+            head_changed: whether the tools and the system text at the head of the rendered prompt changed on the
+                wire; None when no bodies are known.
+        """
+        state = self._states.of(rebuilt.request)
+        last, self._previous = self._previous, (rebuilt, state)
+        if last is None:
+            return None
+        earlier, before = last
+        same_events = rebuilt.log is earlier.log and (state.seq, state.context_seq) == (before.seq, before.context_seq)
+        if same_events and _same_prompt(before, state):
+            return None
+        change = compare_states(before, state)
+        if change is None:
+            return None
+        dispatch = rebuilt.request.dispatch
+        change = replace(
+            change,
+            request=rebuilt.index,
+            previous=earlier.index,
+            turn=dispatch.turn,
+            step=dispatch.step,
+            log=rebuilt.log,
+        )
+        after = self._evidence.border(
+            rebuilt.log, dispatch.prefix_seq, earlier.log, earlier.request.dispatch.prefix_seq
+        )
+        return self._explained(_placed(change, head_changed), after, dispatch.prefix_seq)
+
+    def _explained(self, change: HeaderChange, after_seq: int, prefix_seq: int) -> HeaderChange:
+        events = self._evidence.between(after_seq, prefix_seq)
+        reasons = [reason for _, kind, reason in events if kind == "request/header"]
+        reason = "resume" if "resume" in reasons else reasons[-1] if reasons else "change"
+        causes: list[str] = []
+        parts: set[Part] = set()
+        for _, kind, _ in events:
+            if kind in SWITCHES:
+                causes.append(kind)
+                parts |= set(change.parts)
+            elif kind == RESTART:
+                causes.append("resume")
+                parts |= set(change.parts)
+        if reason == "resume" and "resume" not in causes:
+            causes.append("resume")
+            parts |= set(change.parts)
+        if any(kind == "compaction/summary" for _, kind, _ in events) and _is_fold(change):
+            causes.append("compaction")
+            parts.add("system")
+        if _is_chosen(change.config):
+            causes.append("settings")
+            parts.add("config")
+        unexplained = tuple(part for part in change.parts if part not in parts)
+        return replace(change, reason=reason, declared_by=tuple(dict.fromkeys(causes)), unexplained=unexplained)
+
+
+def _is_chosen(config: tuple[ConfigChange, ...]) -> bool:
+    """A new provider, model or effort, or the same values filled in by another hand."""
+    filled_in = bool(config) and all(item.name.startswith("adapterDefaults.") for item in config)
+    return filled_in or any(item.name in _ROUTE_KEYS for item in config)
+
+
+def _is_fold(change: HeaderChange) -> bool:
+    """A prompt that moved to the head, as a compaction does with updates in its range."""
+    return change.system is not None and change.placements.get("system") == "head"
+
+
+def _placed(change: HeaderChange, head_changed: tuple[bool, bool] | None) -> HeaderChange:
+    """Placements as the wire bodies show them, where they are known."""
+    if head_changed is None:
+        return change
+    tools_changed, system_changed = head_changed
+    placements = dict(change.placements)
+    if "tools" in placements:
+        placements["tools"] = "head" if tools_changed else "in-history"
+    if "system" in placements:
+        placements["system"] = "head" if system_changed else "in-history"
+    return replace(change, placements=placements)
+
+
+def _same_prompt(before: HeaderState, after: HeaderState) -> bool:
+    return before.head == after.head and before.updates == after.updates
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedHeader:
+    """One ``request/header`` event that a step request was the first to use.
+
+    Args:
+        request: index of that request.
+        changed: parts that differ from the request before.
+    """
+
+    request: int
+    seq: int
+    reason: str
+    changed: tuple[Part, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """One member of ``headers``."""
+        return {"request": self.request, "seq": self.seq, "reason": self.reason, "changed": list(self.changed)}
+
+
+@dataclass(frozen=True, slots=True)
+class DriftReport:
+    """All header changes of one log.
+
+    Args:
+        log: the log.
+        log_json: its identity, the ``log`` member of reports.
+        headers: every request header in force, in order.
+        changes: in order of requests.
+        findings: sorted.
+        against: the log it was compared with; None for a log on its own.
+    """
+
+    log: SessionLog
+    log_json: dict[str, Any]
+    headers: tuple[LoggedHeader, ...]
+    changes: tuple[HeaderChange, ...]
+    findings: tuple[Finding, ...]
+    against: dict[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """schemas/drift.schema.json."""
+        return {
+            "schema": "dsh-audit/drift/1",
+            "log": self.log_json,
+            "against": self.against,
+            "headers": [header.to_json() for header in self.headers],
+            "changes": [change.to_json() for change in self.changes],
+            "summary": summarise(self.changes),
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def summarise(changes: Iterable[HeaderChange]) -> dict[str, Any]:
+    """Counts: changes, unexplained ones, in-history ones, by part, by kind of volatile content."""
+    listed = list(changes)
+    return {
+        "changes": len(listed),
+        "unexplained": sum(not change.declared for change in listed),
+        "in_history": sum(change.placement == "in-history" for change in listed),
+        "parts": dict(sorted(Counter(part for change in listed for part in change.parts).items())),
+        "volatile": dict(sorted(Counter(kind for change in listed for kind in change.volatile).items())),
+    }
+
+
+def settle_growth(changes: Iterable[HeaderChange]) -> tuple[HeaderChange, ...]:
+    """Text that was added once is an edit; only a prompt that keeps growing is called ``growth``."""
+    listed = list(changes)
+    prompts = [change for change in listed if change.system]
+    growing = [change for change in prompts if change.system and change.system.volatile == ("growth",)]
+    if len(growing) > 1 and 2 * len(growing) > len(prompts):
+        return tuple(listed)
+    return tuple(_edited(change) if change in growing else change for change in listed)
+
+
+def _edited(change: HeaderChange) -> HeaderChange:
+    assert change.system is not None
+    return replace(change, system=replace(change.system, volatile=()))
+
+
+def check_drift(log: SessionLog, changes: Iterable[HeaderChange]) -> list[Finding]:
+    """One finding per change: unexplained ones are warnings, declared ones and in-history updates notes.
+
+    Findings: drift/unexplained, drift/volatile, drift/declared, drift/in-history.
+    """
+    findings = []
+    for change in changes:
+        if change.volatile and not change.declared:
+            rule = rules.VOLATILE
+        elif change.placement == "in-history":
+            rule = rules.IN_HISTORY
+        else:
+            rule = rules.DECLARED if change.declared else rules.UNEXPLAINED
+        where = (change.log or log).where(seq=change.seq, request=change.request)
+        findings.append(Finding(rule, describe(change), where))
+    return findings
+
+
+def describe(change: HeaderChange) -> str:
+    """A change in one line."""
+    texts = []
+    for item in change.config:
+        before, after = (_short(value) for value in (item.before, item.after))
+        texts.append(f"{item.name} {before} → {after}")
+    if change.system:
+        grown = change.system.after_chars - change.system.before_chars
+        texts.append(f"prompt ({grown:+d} characters)")
+    for verb in ("added", "removed", "reordered", "changed"):
+        names = getattr(change.tools, verb)
+        if names:
+            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+            texts.append(f"tools {verb}: {', '.join(names[:4])}{more}")
+    volatile = f"; {', '.join(change.volatile)} in it" if change.volatile else ""
+    return "; ".join(texts) + volatile
+
+
+def _short(value: Json) -> str:
+    text = "absent" if value is None else ecma.stringify_text(value)
+    return text if len(text) <= 60 else text[:60] + "…"

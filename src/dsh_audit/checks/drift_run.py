@@ -1,0 +1,134 @@
+"""Drift over a whole log, and between two logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import zip_longest
+
+from dsh_audit.checks.drift import (
+    DriftScanner,
+    HeaderChange,
+    LoggedHeader,
+    compare_states,
+    settle_growth,
+)
+from dsh_audit.checks.evidence import Evidence
+from dsh_audit.checks.header_state import HeaderState, HeaderStates
+from dsh_audit.checks.layout import LayoutScanner
+from dsh_audit.checks.prompt import Prompt, PromptReader
+from dsh_audit.replay import Rebuilt, Replay
+from dsh_audit.request import Request
+
+
+class DriftRun:
+    """Takes the requests of one replay in order and keeps its header changes.
+
+    Args:
+        evidence: observes the same replay.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._scanner = DriftScanner(evidence)
+        self._prompt: Prompt | None = None
+        self._header: tuple[object, int] | None = None
+        self.headers: list[LoggedHeader] = []
+        self.changes: list[HeaderChange] = []
+
+    def see(self, rebuilt: Rebuilt, prompt: Prompt | None) -> HeaderChange | None:
+        """Take one request; anything but a step has no effect.
+
+        Args:
+            prompt: its rendered prompt, None where no body is known.
+        """
+        request = rebuilt.request
+        if request.purpose != "step" or request.snapshot.request_header is None:
+            return None
+        before, self._prompt = self._prompt, prompt
+        heads = None
+        if before is not None and prompt is not None:
+            heads = (before.tools != prompt.tools, _leading(before) != _leading(prompt))
+        change = self._scanner.see(rebuilt, heads)
+        if change is not None:
+            self.changes.append(change)
+        self._note_header(rebuilt, change)
+        return change
+
+    def _note_header(self, rebuilt: Rebuilt, change: HeaderChange | None) -> None:
+        event = rebuilt.request.snapshot.request_header
+        if event is None or (rebuilt.log, event.seq) == self._header:
+            return
+        self._header = (rebuilt.log, event.seq)
+        parts = change.parts if change is not None else ()
+        self.headers.append(LoggedHeader(rebuilt.index, event.seq, str(event.data.get("reason", "")), parts))
+
+
+def _leading(prompt: Prompt) -> bytes:
+    """The system text at the head of a prompt: its own segment, else the first message when that holds one."""
+    if prompt.system:
+        return prompt.system
+    first = next((f.data for f in prompt.messages.fragments() if f.data), b"")
+    return first if first.startswith((b'{"role":"system"', b'{"role":"developer"')) else b""
+
+
+def run_drift(replay: Replay) -> DriftRun:
+    """Exhaust a replay; its findings are complete afterwards."""
+    evidence = Evidence()
+    replay.observe = evidence.see
+    run = DriftRun(evidence)
+    prompts = PromptReader(LayoutScanner())
+    for rebuilt in replay:
+        body = rebuilt.encoded.body
+        is_step = rebuilt.request.purpose == "step"
+        run.see(rebuilt, prompts.read(body) if body is not None and is_step else None)
+    run.changes = list(settle_growth(run.changes))
+    return run
+
+
+def read_states(replay: Replay) -> list[tuple[int, Request, HeaderState]]:
+    """Index, request and header state of every step request of a replay."""
+    states = HeaderStates()
+    return [
+        (rebuilt.index, rebuilt.request, states.of(rebuilt.request))
+        for rebuilt in replay
+        if rebuilt.request.purpose == "step" and rebuilt.request.snapshot.request_header is not None
+    ]
+
+
+def compare_logs(
+    one: Iterable[tuple[int, Request, HeaderState]], two: Iterable[tuple[int, Request, HeaderState]]
+) -> tuple[HeaderChange, ...]:
+    """Header differences between the step requests of two logs, paired by place.
+
+    A difference is given where it first appears, and again only when it becomes another. ``request`` is the index
+    in the second log, ``previous`` in the first; all parts count as unexplained.
+    """
+    changes: list[HeaderChange] = []
+    last: HeaderChange | None = None
+    for left, right in zip_longest(one, two):
+        if left is None or right is None:
+            break
+        found = compare_states(left[2], right[2])
+        same = last is not None and found is not None and _details(last) == _details(found)
+        last = found
+        if found is None or same:
+            continue
+        dispatch, header = right[1].dispatch, right[1].snapshot.request_header
+        reason = str(header.data.get("reason", "")) if header is not None else ""
+        changes.append(
+            replace(
+                found,
+                request=right[0],
+                previous=left[0],
+                turn=dispatch.turn,
+                step=dispatch.step,
+                reason=reason,
+                unexplained=found.parts,
+            )
+        )
+    return tuple(changes)
+
+
+def _details(change: HeaderChange) -> tuple[object, ...]:
+    return change.config, change.system, change.tools
