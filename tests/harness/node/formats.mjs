@@ -7,7 +7,7 @@
 //   {op: "header", header}                        →  {header} | {error}
 //   {op: "stream", chunks}                        →  {stream} | {error}
 //   {op: "expand", stream}                        →  {chunks} | {error}
-import { createInterface } from "node:readline";
+import { readFileSync } from "node:fs";
 import { AssistantStreamAccumulator, expandAssistantStream } from "@deepseek-ai/dsh-llm";
 import { createSessionFormatCatalog } from "@deepseek-ai/dsh-session-format";
 import * as v01 from "@deepseek-ai/dsh-session-format-v0-to-v1";
@@ -86,7 +86,8 @@ function guard(action) {
   }
 }
 
-for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+// Not readline: it also breaks lines at U+2028.
+for (const line of readFileSync(0, "utf8").split("\n").slice(0, -1)) {
   const request = JSON.parse(line);
   process.stdout.write(JSON.stringify(guard(() => operations[request.op](request))) + "\n");
 }
