@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "dsh_audit"
 LAYERS = (
     ("finding", "errors", "_ecma_slow", "ecma", "events"),
     ("rules",),
-    ("container", "position", "changes"),
+    ("container", "position"),
     ("formats",),
     ("log",),
     ("generations", "locate", "schema_check"),
