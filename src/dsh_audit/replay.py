@@ -19,6 +19,8 @@ from dsh_audit.projection.state import SessionState
 from dsh_audit.request import Request, build_requests
 from dsh_audit.rules import log as rules
 from dsh_audit.wire.adapter import Encoded
+from dsh_audit.wire.body import Body
+from dsh_audit.wire.extensions import Extension, Extensions
 from dsh_audit.wire.session import SessionEncoder
 
 AS_MIGRATED = "as migrated, not as sent: the log of the older format is not here"
@@ -33,6 +35,7 @@ class Rebuilt:
         request: the neutral request, the best one where the log leaves a choice; its seqs are those of ``log``.
         encoded: its wire form.
         log: the generation that was in force when the request was sent.
+        extensions: rebuilds the extension fields of that generation's requests.
         others: further requests that the log allows, best first, not encoded yet.
     """
 
@@ -40,11 +43,24 @@ class Rebuilt:
     request: Request
     encoded: Encoded
     log: SessionLog
+    extensions: Extensions
     others: tuple[Request, ...] = ()
+
+    def extended(self, body: Body, captured: bytes | None = None) -> Extension:
+        """A base body of this request with the extension fields that the log and the deployment give.
+
+        Args:
+            body: of ``encoded`` or of one of the others.
+            captured: the body as captured; it decides what the log leaves open.
+        """
+        return self.extensions.extend(self.request, replace(self.encoded, body=body), captured)
 
     def to_json(self) -> dict[str, Any]:
         """One row of the ``requests`` report (schemas/requests.schema.json)."""
-        dispatch, body = self.request.dispatch, self.encoded.body
+        dispatch = self.request.dispatch
+        extension = None if self.encoded.body is None else self.extended(self.encoded.body)
+        body = None if extension is None else extension.body
+        used = (*self.encoded.unlogged, *(extension.used if extension is not None else ()))
         return {
             "index": self.index,
             "kind": dispatch.kind,
@@ -63,7 +79,7 @@ class Rebuilt:
             "settled_seq": dispatch.settled_seq,
             "claim": self.encoded.claim,
             "why": list(self.encoded.why),
-            "unlogged": [used.to_json() for used in self.encoded.unlogged],
+            "unlogged": [item.to_json() for item in used],
             "body": None if body is None else {"size": body.size_bytes, "sha256": body.sha256()},
         }
 
@@ -100,8 +116,9 @@ class Replay:
         index = 0
         for generation in self.history.generations:
             self.encoder = SessionEncoder(self.deployment, self.assumed)
+            extensions = Extensions(generation.log, self.deployment)
             for prepared in self._dispatches(generation):
-                yield self._rebuild(index, prepared, generation)
+                yield self._rebuild(index, prepared, generation, extensions)
                 index += 1
         self.findings = [*self.history.findings, *self.findings]
 
@@ -129,13 +146,13 @@ class Replay:
             pass
         self.findings += [*log.open_findings, *reader.findings, *refused]
 
-    def _rebuild(self, index: int, prepared: Prepared, generation: Generation) -> Rebuilt:
+    def _rebuild(self, index: int, prepared: Prepared, generation: Generation, extensions: Extensions) -> Rebuilt:
         log = generation.log
         requests = build_requests(prepared, log.session_header)
         encoded = self.encoder.encode(requests[0])
         if prepared.dispatch.prefix_seq < generation.migrated_until and encoded.claim in ("bytes", "json"):
             encoded = replace(encoded, claim="logical", why=(AS_MIGRATED, *encoded.why))
-        return Rebuilt(index, requests[0], encoded, log, requests[1:])
+        return Rebuilt(index, requests[0], encoded, log, extensions, requests[1:])
 
 
 def _fenced(prepared: Prepared, reader: EventReader) -> Prepared:

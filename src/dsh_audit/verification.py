@@ -8,7 +8,7 @@ from typing import Any
 
 from dsh_audit import ecma
 from dsh_audit.capture import CaptureArchive
-from dsh_audit.capture.exchange import Exchange, ExchangeKind
+from dsh_audit.capture.exchange import Exchange, ExchangeKind, Fidelity
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.diff import BodyDiff, Verdict, diff_body
 from dsh_audit.events import Json
@@ -267,8 +267,10 @@ def _judge(pair: Pair, sessions: Mapping[str, _Session]) -> PairResult:
     if body is None or not bodies:
         why = ("the capture has no body",) if body is None else rebuilt.encoded.why
         return PairResult(captured, candidate.session_id, rebuilt, "not-checked", None, (*pair.notes, *why))
-    diff = diff_body(body, bodies[pair.alternative], exchange.fidelity)
-    notes = (*pair.notes, *diff.notes)
+    is_exact = exchange.fidelity in (Fidelity.RAW, Fidelity.TEXT)
+    extension = rebuilt.extended(bodies[pair.alternative], body if is_exact else None)
+    diff = diff_body(body, extension.body, exchange.fidelity)
+    notes = (*pair.notes, *extension.notes, *diff.notes)
     return PairResult(captured, candidate.session_id, rebuilt, str(diff.verdict), diff, notes)
 
 

@@ -12,7 +12,7 @@ from dsh_audit.events import Json
 from dsh_audit.report.json import render_json
 from dsh_audit.wire.body import Body
 
-_PARTS = ("body", "headers", "messages", "options")
+_PARTS = ("body", "base", "headers", "messages", "options")
 
 
 @click.command("render")
@@ -23,7 +23,8 @@ _PARTS = ("body", "headers", "messages", "options")
     type=click.Choice(_PARTS),
     default="body",
     show_default=True,
-    help="body: exact bytes; headers: HTTP headers as JSON; messages, options: that part of the body.",
+    help="body: exact bytes; base: without extension fields; headers: HTTP headers as JSON; "
+    "messages, options: that part of the body.",
 )
 @common.log_options
 @common.deployment_options
@@ -56,7 +57,8 @@ def command(
     if encoded.body is None:
         reason = "; ".join(encoded.why) or "no reason is known"
         raise NotReconstructibleError(f"request {index} cannot be rebuilt to the byte: {reason}")
-    common.write_output(encoded.body.to_bytes() if part == "body" else _part(encoded.body, part), output)
+    body = encoded.body if part == "base" else rebuilt.extended(encoded.body).body
+    common.write_output(body.to_bytes() if part in ("body", "base") else _part(body, part), output)
 
 
 def _part(body: Body, part: str) -> bytes:
