@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -51,6 +54,26 @@ def test_texts_are_shown_around_the_difference() -> None:
 )
 def test_key_order(captured: Any, replayed: Any, pointer: str | None) -> None:
     assert first_key_order_difference(captured, replayed) == pointer
+
+
+def test_hash_order_does_not_show() -> None:
+    code = (
+        "from dsh_audit.changes import find_changes\n"
+        "left = [{'x': 1, 'name': 'b', 'p': ['q', 'r']}, 5, 'six', {'y': [1, 2]}]\n"
+        "right = [{'x': 2, 'n': 'a', 'p': ['r']}, {'y': [2]}]\n"
+        "print(find_changes(left, right, limit=99))"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(1, 6)
+    }
+    assert len(outputs) == 1
 
 
 def deep(leaf: Any, depth: int = 20_000) -> Any:

@@ -127,7 +127,7 @@ def _item_changes(
     """Differences of two lists of unequal length, given what was trimmed."""
     middle = left[start : len(left) - end], right[start : len(right) - end]
     if all(middle) and _is_small(middle):
-        yield from _deep_diff(path, start, *middle)
+        yield from sorted(_deep_diff(path, start, *middle), key=_order)  # DeepDiff gives hash order
         return
     for index in range(start, start + min(map(len, middle))):
         yield _change("changed", (path, index), left[index], right[index])
@@ -151,6 +151,12 @@ def _deep_diff(path: _Path, start: int, left: list[Json], right: list[Json]) -> 
                 yield ValueChange("only-replayed", _flat(at), None, excerpt(level.t1))
             else:
                 yield _change("changed", at, level.t2, level.t1)
+
+
+def _order(change: ValueChange) -> tuple[list[tuple[bool, int, str]], str]:
+    """By path, indices as numbers."""
+    places = [(isinstance(t, str), t if isinstance(t, int) else 0, str(t)) for t in change.path]
+    return places, change.kind
 
 
 def _is_small(value: Json) -> bool:
