@@ -102,13 +102,21 @@ class _Sorter:
             self._set_aside(exchange, f"of session {named}, which was not given")
             return
         body = exchange.read_body()
-        key = None if body is None else self._finder.find(body)
+        key = self._key_of(exchange, body)
         session = named or self._session_of(exchange, body, key)
         if session is None:
             self._set_aside(exchange, "names no session, and no given session has such a request")
             return
-        size = None if body is None else len(body)
+        size = len(body) if body is not None else exchange.digest.size_bytes if exchange.digest else None
         self.groups[session].captured.append(Captured(exchange, key, size))
+
+    def _key_of(self, exchange: Exchange, body: bytes | None) -> BodyKey | None:
+        if body is not None:
+            return self._finder.find(body)
+        if exchange.digest is None:
+            return None
+        key = BodyKey(exchange.digest.size_bytes, exchange.digest.sha256)
+        return key if key in self._places else None
 
     def _set_aside(self, exchange: Exchange, note: str) -> None:
         self.pairs[id(exchange)] = Pair("other", exchange, notes=(note,))

@@ -8,7 +8,7 @@ from typing import Any
 
 from dsh_audit import ecma
 from dsh_audit.capture import CaptureArchive
-from dsh_audit.capture.exchange import Exchange, ExchangeKind, Fidelity
+from dsh_audit.capture.exchange import BodyDigest, Exchange, ExchangeKind, Fidelity
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.diff import BodyDiff, Verdict, diff_body
 from dsh_audit.events import Json
@@ -264,14 +264,27 @@ def _judge(pair: Pair, sessions: Mapping[str, _Session]) -> PairResult:
         notes = (*pair.notes, f"{wire.minimum}..{wire.maximum} requests: {wire.reason}")
         return PairResult(None, candidate.session_id, rebuilt, pair.status, None, notes)
     body, bodies = exchange.read_body(), session.bodies[candidate.index]
+    if body is None and exchange.digest is not None and bodies:
+        verdict, note = _judge_digest(exchange.digest, rebuilt.extended(bodies[pair.alternative]).body)
+        return PairResult(captured, candidate.session_id, rebuilt, verdict, None, (*pair.notes, note))
     if body is None or not bodies:
-        why = ("the capture has no body",) if body is None else rebuilt.encoded.why
+        why = ("the capture has no body",) if body is None and exchange.digest is None else rebuilt.encoded.why
         return PairResult(captured, candidate.session_id, rebuilt, "not-checked", None, (*pair.notes, *why))
     is_exact = exchange.fidelity in (Fidelity.RAW, Fidelity.TEXT)
     extension = rebuilt.extended(bodies[pair.alternative], body if is_exact else None)
     diff = diff_body(body, extension.body, exchange.fidelity)
     notes = (*pair.notes, *extension.notes, *diff.notes)
     return PairResult(captured, candidate.session_id, rebuilt, str(diff.verdict), diff, notes)
+
+
+def _judge_digest(digest: BodyDigest, replayed: Body) -> tuple[str, str]:
+    """Verdict and note on a body of which only size and digest were captured."""
+    if (digest.size_bytes, digest.sha256) == (replayed.size_bytes, replayed.sha256()):
+        return str(Verdict.IDENTICAL), "compared by size and SHA-256"
+    if digest.size_bytes > replayed.size_bytes:
+        extra = digest.size_bytes - replayed.size_bytes
+        return "not-checked", f"only a digest was captured; {extra} bytes more may be members that no log explains"
+    return str(Verdict.DIFFERENT), "size or SHA-256 differs; no body was captured to show where"
 
 
 def _findings(result: PairResult, sessions: Mapping[str, _Session]) -> list[Finding]:
@@ -311,9 +324,8 @@ def _missing(results: Iterable[PairResult], sessions: Mapping[str, _Session]) ->
 
 
 def _different(result: PairResult, where: Where) -> Finding:
-    diff = result.diff
-    assert diff is not None and result.rebuilt is not None
-    first = diff.first_difference
+    assert result.rebuilt is not None
+    first = None if result.diff is None else result.diff.first_difference
     message = f"request {result.rebuilt.index} differs from capture {result.captured}"
     if first is None:
         return Finding(rules.DIFFERENT, message, where)

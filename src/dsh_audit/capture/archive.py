@@ -9,6 +9,7 @@ from dsh_audit import ecma
 from dsh_audit.capture.coding import ContentCodingError, decode_content, sniff_coding
 from dsh_audit.capture.exchange import (
     MODEL_KINDS,
+    BodyDigest,
     Exchange,
     Fidelity,
     redact_http_headers,
@@ -50,6 +51,7 @@ class Record:
         load: reads the body as stored, content coding not undone; None when there is none.
         load_value: for JSON fidelity, reads the parsed body.
         sent_bytes: length of the sent body, where the archive says it other than by content-length.
+        digest: of a body that was left out on purpose.
         needs_length: the format may alter bodies silently; only a known length proves that it did not.
     """
 
@@ -63,6 +65,7 @@ class Record:
     status: int | None = None
     sent_bytes: int | None = None
     needs_length: bool = False
+    digest: BodyDigest | None = None
 
 
 class Findings:
@@ -105,10 +108,14 @@ def finish_exchange(record: Record, received_order: int, findings: Findings) -> 
         load_body=record.load if record.load_value is None else _Printed(record.load_value),
         load_value=record.load_value,
         status=record.status,
+        digest=record.digest,
     )
     if exchange.kind not in MODEL_KINDS or record.load_value is not None:
         return exchange
     data = record.load()
+    if data is None and record.digest is not None:
+        findings.add(rules.WITHHELD_BODY, f"{exchange.method} {url_path}: size and SHA-256 only", captured=record.id)
+        return replace(exchange, fidelity=Fidelity.DIGEST)
     if data is None:
         findings.add(rules.NO_BODY, f"{exchange.method} {url_path} has no body", captured=record.id)
         return replace(exchange, fidelity=Fidelity.PARTIAL, truncation="no body captured")

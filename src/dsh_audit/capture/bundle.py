@@ -1,7 +1,8 @@
 """The capture bundle: a directory of ``NNNN.body`` and ``NNNN.meta.json``, one pair a request.
 
 NNNN is the order of receipt, in decimal digits. The body file holds the raw bytes as received. The meta file
-is described by schemas/capture-bundle.schema.json. Other files are ignored.
+is described by schemas/capture-bundle.schema.json. Other files are ignored. A meta whose ``body`` is ``{size, sha256,
+withheld}`` stands for a body that was left out on purpose: it is compared by its digest.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from pathlib import Path
 from dsh_audit import ecma
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
 from dsh_audit.capture.coding import MAX_BODY_BYTES
-from dsh_audit.capture.exchange import Exchange, Fidelity
+from dsh_audit.capture.exchange import BodyDigest, Exchange, Fidelity
 from dsh_audit.capture.files import read_regular
 from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int, required_text
 from dsh_audit.errors import CaptureError, UsageError
+from dsh_audit.events import Json
 from dsh_audit.rules import capture as rules
 
 FORMAT = "bundle"
@@ -105,7 +107,18 @@ def parse_meta(data: bytes, name: str, load: _BodyFile) -> Record:
         fidelity=Fidelity.RAW,
         load=load,
         status=optional_int(meta.get("status")),
+        digest=_digest(meta.get("body")),
     )
+
+
+def _digest(value: Json) -> BodyDigest | None:
+    """The ``body`` member of a digest-only capture."""
+    if not isinstance(value, dict) or "withheld" not in value:
+        return None
+    size, sha256 = optional_int(value.get("size")), required_text(value, "sha256")
+    if size is None or not re.fullmatch(r"[0-9a-f]{64}", sha256):
+        raise BadShapeError("body must have a size and a hex sha256")
+    return BodyDigest(size, sha256)
 
 
 def _read_file(file: Path, limit: int, findings: Findings, name: str) -> bytes | None:

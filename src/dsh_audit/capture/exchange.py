@@ -41,9 +41,19 @@ class Fidelity(StrEnum):
     """The parsed value: white space, escapes, number spelling and duplicate keys are gone."""
     PARTIAL = "partial"
     """A cut body, or one that is known, or cannot be excluded, to be altered."""
+    DIGEST = "digest"
+    """Only the size and the SHA-256 of the bytes as sent."""
 
 
-_WEAKEST_FIRST = (Fidelity.PARTIAL, Fidelity.JSON, Fidelity.TEXT, Fidelity.RAW)
+@dataclass(frozen=True, slots=True)
+class BodyDigest:
+    """What a digest-only capture keeps of a body: its length and the hex SHA-256 of its bytes."""
+
+    size_bytes: int
+    sha256: str
+
+
+_WEAKEST_FIRST = (Fidelity.PARTIAL, Fidelity.DIGEST, Fidelity.JSON, Fidelity.TEXT, Fidelity.RAW)
 
 
 def weakest(fidelities: Iterable[Fidelity]) -> Fidelity:
@@ -67,6 +77,7 @@ class Exchange:
         load_value: for JSON fidelity only, reads the captured value.
         status: of the response, where known.
         truncation: why the body is partial, one line; None when it is not.
+        digest: of a body that the archive does not hold.
     """
 
     id: str
@@ -80,6 +91,7 @@ class Exchange:
     load_value: Callable[[], Json] | None = field(default=None, repr=False, compare=False)
     status: int | None = None
     truncation: str | None = None
+    digest: BodyDigest | None = None
 
     def http_header(self, name: str) -> str | None:
         """The first value of a header, by lower-case name."""

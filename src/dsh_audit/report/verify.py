@@ -43,7 +43,7 @@ def render_verify(report: VerifyReport) -> str:
     others = sum(pair.verdict == "other" for pair in report.pairs)
     if others and others != len(report.pairs):
         lines.append(text.dim(f"{text.plural(others, 'other captured request')} not shown (--format json lists them)"))
-    different = [pair for pair in report.pairs if pair.verdict == "different"]
+    different = [pair for pair in report.pairs if pair.verdict == "different" and pair.diff is not None]
     for pair in different[:_MAX_DIFFERENCES]:
         lines += ["", *_difference(pair)]
     if report.used:

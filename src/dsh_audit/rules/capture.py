@@ -9,6 +9,13 @@ NO_BODY = Rule(
     advice="Turn body recording on in the capturing tool; NNNN.body stands next to NNNN.meta.json.",
     example="0003: POST /v1/chat/completions has no body",
 )
+WITHHELD_BODY = Rule(
+    code="capture/withheld-body",
+    severity=Severity.INFO,
+    title="A body was left out of the capture on purpose; only its size and SHA-256 can be compared.",
+    advice="None needed; keep the body to see where it differs if it does.",
+    example="0003: POST /v1/chat/completions: size and SHA-256 only",
+)
 NO_META = Rule(
     code="capture/no-meta",
     severity=Severity.ERROR,
