@@ -218,3 +218,12 @@ def test_large_bodies_are_compared_in_blocks() -> None:
     big = b'{"a":"' + b"x" * 30_000_000 + b'"}'
     other = big[:20_000_000] + b"y" + big[20_000_001:]
     assert common_prefix(other, Body.of([Fragment(big)])) == 20_000_000
+
+
+def test_a_field_too_large_to_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dsh_audit.diff.MAX_PARSED_BYTES", 20)
+    diff = diff_body(extended(PACKAGES), body())
+    assert diff.verdict is Verdict.IDENTICAL_EXCEPT_UNLOGGED
+    assert diff.notes == ("dsh_plugin_packages is too large to be parsed",)
+    diff = diff_body(BASE.replace(b"toy-1", b"toy-2"), body())
+    assert (diff.verdict, diff.changes) == (Verdict.DIFFERENT, ())

@@ -95,8 +95,6 @@ def test_locate_and_path_at_agree(value: Any, indent: int | None) -> None:
 @given(st.dictionaries(st.text(), JSON), st.sampled_from([None, 1]))
 def test_scan_members(value: dict[str, Any], indent: int | None) -> None:
     data = json.dumps(value, indent=indent).encode()
-    if not value:
-        return
     members = list(scan_members(data, 1))
     assert {m.name: json.loads(data[m.value_start : m.end]) for m in members} == value
     for member in members:
@@ -105,11 +103,17 @@ def test_scan_members(value: dict[str, Any], indent: int | None) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    ["", "1", '"a"}', '"a":1', '"a":1}x', '"a":[}', '"a":[1}}', '"a":1,}', '"a":1]', '"a" "b":1}', ":1}"],
+    ["", "1", '"a"}', '"a":1', '"a":1}x', '"a":[1}}}', '"a":[1', '"a":1,}', '"a":1]', '"a" "b":1}', ":1}", ",}"],
 )
 def test_scan_members_refuses(data: str) -> None:
     with pytest.raises(MalformedError):
         list(scan_members(b"{" + data.encode(), 1))
+
+
+@pytest.mark.parametrize("depth", [1, 12, 13, 14, 50_000])
+def test_scan_members_of_any_depth(depth: int) -> None:
+    data = b'{"a":' + b"[" * depth + b'"]}"' + b"]" * depth + b',"b":1}'
+    assert [(m.name, data[m.end :]) for m in scan_members(data, 1)] == [("a", b',"b":1}'), ("b", b"}")]
 
 
 def test_join_pointer() -> None:

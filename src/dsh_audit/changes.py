@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
-from deepdiff import DeepDiff
-
 from dsh_audit import ecma
 from dsh_audit.events import Json
 from dsh_audit.position import join_pointer
@@ -138,6 +136,8 @@ def _item_changes(
 
 
 def _deep_diff(path: _Path, start: int, left: list[Json], right: list[Json]) -> Iterator[ValueChange]:
+    from deepdiff import DeepDiff  # its import takes longer than most commands
+
     tree = DeepDiff(right, left, view="tree", ignore_numeric_type_changes=True)
     for group, levels in tree.items():
         for level in levels:

@@ -128,12 +128,14 @@ def diff_body(captured: bytes, replayed: Body, fidelity: Fidelity = Fidelity.RAW
     at, size = common_prefix(captured, replayed), replayed.size_bytes
     if fidelity is Fidelity.PARTIAL:
         return _diff_partial(captured, replayed, at)
-    notes = ("verbatim text, compared as UTF-8",) if fidelity is Fidelity.TEXT else ()
+    notes: tuple[str, ...] = ("verbatim text, compared as UTF-8",) if fidelity is Fidelity.TEXT else ()
     if at == size == len(captured):
         return BodyDiff(Verdict.IDENTICAL, notes=notes)
     if at == size - 1 and captured[at : at + 1] == b",":
         unlogged, problem = _read_tail(captured, replayed, at)
         if unlogged:
+            large = [field.name for field in unlogged if field.size > MAX_PARSED_BYTES]
+            notes += tuple(f"{name} is too large to be parsed" for name in large)
             return BodyDiff(Verdict.IDENTICAL_EXCEPT_UNLOGGED, unlogged=unlogged, notes=notes)
         notes = (*notes, problem)
     return _diff_bytes(captured, replayed, at, notes)

@@ -9,13 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from dsh_audit import ecma
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 _TOKEN = re.compile(_STRING + rb'|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
-_STRUCTURE = re.compile(_STRING + rb"|[{}\[\],:]", re.DOTALL)
+_BRACKETS = re.compile(_STRING + rb"|[{}\[\]]", re.DOTALL)
+_NAME = re.compile(rb'[ \t\n\r]*+("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\n\r]*+:[ \t\n\r]*+', re.DOTALL)
+_SCALAR = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^][{}",: \t\n\r]++', re.DOTALL)
+_NEXT = re.compile(rb"[ \t\n\r]*+([,}])")
 _SPACE = b" \t\n\r"
+_FAST_DEPTH = 12
 
 
 def join_pointer(tokens: Iterable[str | int]) -> str:
@@ -151,45 +156,60 @@ class Member:
 def scan_members(data: bytes, at: int) -> Iterator[Member]:
     """The members of an object that is open at ``at`` (after its brace or at a comma), to the end of data.
 
-    Brackets and names are checked, the text between them is not.
+    Names and the balance of brackets are checked, the values as such are not.
 
     Raises:
         MalformedError: while iterating.
     """
-    open_brackets = bytearray()
-    name: re.Match[bytes] | None = None
-    value_start: int | None = None
-    for match in _STRUCTURE.finditer(data, at):
-        token = match[0]
-        if token in (b"{", b"["):
-            open_brackets += token
-        elif open_brackets:
-            if token in (b"}", b"]") and open_brackets.pop() != token[0] - 2:
-                raise MalformedError(match.start())
-        elif token == b":" and name is not None and value_start is None:
-            value_start = match.end()
-        elif token[:1] == b'"':
-            if value_start is None and name is not None:
-                raise MalformedError(match.start())
-            name = name or match
-        elif token in (b",", b"}"):
-            if name is not None or token == b"}" or match.start() != at:
-                yield _member(data, name, value_start, match.start())
-            if token == b"}":
-                _expect_end(data, match.end())
-                return
-            name, value_start = None, None
-        else:
-            raise MalformedError(match.start())
+    if data[at : at + 1] == b",":
+        at += 1
+    elif (end := _NEXT.match(data, at)) is not None and end[1] == b"}":
+        return _expect_end(data, end.end())
+    while True:
+        name = _NAME.match(data, at)
+        if name is None:
+            raise MalformedError(at)
+        end_at = _skip_value(data, name.end())
+        yield Member(_name(name[1]), name.start(1), name.end(), end_at)
+        following = _NEXT.match(data, end_at)
+        if following is None:
+            raise MalformedError(end_at)
+        at = following.end()
+        if following[1] == b"}":
+            return _expect_end(data, at)
+
+
+def _skip_value(data: bytes, at: int) -> int:
+    """Where the value that starts at ``at`` ends."""
+    if data[at : at + 1] not in (b"{", b"["):
+        scalar = _SCALAR.match(data, at)
+        if scalar is None:
+            raise MalformedError(at)
+        return scalar.end()
+    shallow = _balanced().match(data, at)
+    return shallow.end() if shallow is not None else _skip_deep(data, at)
+
+
+@cache
+def _balanced() -> re.Pattern[bytes]:
+    """A container with up to ``_FAST_DEPTH`` levels in it, matched without a step per token."""
+    other = rb'[^][{}"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+    inner = rb"(?:" + other + rb")*+"
+    for _ in range(_FAST_DEPTH):
+        inner = rb"(?:" + other + rb"|[{\[]" + inner + rb"[}\]])*+"
+    return re.compile(rb"[{\[]" + inner + rb"[}\]]", re.DOTALL)
+
+
+def _skip_deep(data: bytes, at: int) -> int:
+    depth = 0
+    for match in _BRACKETS.finditer(data, at):
+        if match[0] in (b"{", b"["):
+            depth += 1
+        elif match[0] in (b"}", b"]"):
+            depth -= 1
+            if depth == 0:
+                return match.end()
     raise MalformedError(len(data))
-
-
-def _member(data: bytes, name: re.Match[bytes] | None, value_start: int | None, end: int) -> Member:
-    if name is None or value_start is None:
-        raise MalformedError(end)
-    value = data[value_start:end]
-    start = value_start + len(value) - len(value.lstrip(_SPACE))
-    return Member(_name(name[0]), name.start(), start, end - (len(value) - len(value.rstrip(_SPACE))))
 
 
 def _expect_end(data: bytes, at: int) -> None:
