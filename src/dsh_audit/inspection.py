@@ -16,6 +16,8 @@ from dsh_audit.projection.state import SessionState
 from dsh_audit.request import build_requests
 from dsh_audit.rules import log as rules
 
+_TAIL_CODES = {rules.TORN_TAIL.code, rules.DROPPED_TAIL.code}
+
 Health = Literal["ok", "notes", "torn", "damaged"]
 
 
@@ -47,13 +49,11 @@ class Inspection:
 
     @property
     def health(self) -> Health:
-        """``damaged`` with an error, ``torn`` with a warning, ``notes`` with remarks only, else ``ok``."""
-        severities = {finding.severity for finding in self.findings}
-        if Severity.ERROR in severities:
-            return "damaged"
-        if Severity.WARNING in severities:
-            return "torn"
-        return "notes" if severities else "ok"
+        """``damaged``; ``torn`` when only the tail is lost; ``notes`` when there is no error; else ``ok``."""
+        errors = {finding.code for finding in self.findings if finding.severity is Severity.ERROR}
+        if errors:
+            return "torn" if errors <= _TAIL_CODES else "damaged"
+        return "notes" if self.findings else "ok"
 
     def to_json(self) -> dict[str, Any]:
         """One member of schemas/inspect.schema.json."""

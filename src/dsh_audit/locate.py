@@ -73,6 +73,7 @@ class SessionFiles:
 @dataclass(slots=True)
 class _Group:
     sources: list[LogSource] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
 
 def default_home() -> Path:
@@ -213,7 +214,10 @@ def _zip_sessions(path: Path, named: str) -> list[SessionFiles]:
         group = f"{named}!{parent}" if parent else f"{named}!{name.name}"
         source = LogSource(f"{named}!{name}", name.name, member.file_size, _zip_opener(path, member, named))
         groups.setdefault(group, _Group()).sources.append(source)
-    return [_grouped(label, group.sources) for label, group in sorted(groups.items())]
+        if ".." in name.parts or name.is_absolute():
+            finding = Finding(rules.UNSAFE_MEMBER, f"member {name}", Where(source=f"{named}!{name}"))
+            groups[group].findings.append(finding)
+    return [_grouped(label, group.sources, group.findings) for label, group in sorted(groups.items())]
 
 
 def _is_log_name(name: PurePosixPath) -> bool:
@@ -255,14 +259,14 @@ class _ZipStream(io.RawIOBase, BinaryIO):
         super().close()
 
 
-def _grouped(label: str, sources: Iterable[LogSource]) -> SessionFiles:
+def _grouped(label: str, sources: Iterable[LogSource], findings: Iterable[Finding] = ()) -> SessionFiles:
     ordered = sorted(sources, key=lambda s: (-(parse_generation(s.file_name) or 0), s.file_name))
     kinds = {source.file_name.endswith(".zstd") for source in ordered}
-    findings: tuple[Finding, ...] = ()
+    found = list(findings)
     if len(kinds) > 1:
         names = " and ".join(source.file_name for source in ordered[:2])
-        findings = (Finding(rules.MIXED_ENCODINGS, f"both {names} are present", Where(label)),)
-    return SessionFiles(label, tuple(ordered), findings)
+        found.append(Finding(rules.MIXED_ENCODINGS, f"both {names} are present", Where(label)))
+    return SessionFiles(label, tuple(ordered), tuple(found))
 
 
 def require_one(sessions: list[SessionFiles], named: str) -> SessionFiles:

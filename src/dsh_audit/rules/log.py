@@ -4,14 +4,14 @@ from dsh_audit.finding import Rule, Severity
 
 TORN_TAIL = Rule(
     code="log/torn-tail",
-    severity=Severity.WARNING,
+    severity=Severity.ERROR,
     title="The log ends inside a row or frame; the harness drops this tail on the next resume.",
-    advice="Nothing is lost but the last append; audit again after the session was resumed.",
+    advice="Only the last append is lost; when the session is still running, audit again when it rests.",
     example="37 bytes after the last complete row are not used",
 )
 DROPPED_TAIL = Rule(
     code="log/dropped-tail",
-    severity=Severity.WARNING,
+    severity=Severity.ERROR,
     title="Rows at the end do not decode or do not continue the sequence; no later turn end follows them.",
     advice="The harness cuts these rows on the next resume; the events before them are sound.",
     example="seq 18 where 17 was next (gap); 3 rows from line 19 on are not used",
@@ -92,6 +92,13 @@ UNREADABLE = Rule(
     title="One of several logs could not be read at all.",
     advice="See the message; the other logs were audited.",
     example="not a session log: the file is empty",
+)
+UNSAFE_MEMBER = Rule(
+    code="log/unsafe-member",
+    severity=Severity.ERROR,
+    title="A member of a ZIP has a name that leads out of the folder it would be extracted to.",
+    advice="No export of the harness has such names; the member was read in place and nothing was extracted.",
+    example="member ../../escaped/session.jsonl",
 )
 NAME_MISMATCH = Rule(
     code="log/name-mismatch",
