@@ -1,7 +1,7 @@
 """Random requests of the llm-pi-ai adapter: routes, profiles and histories, all from a seed.
 
-The texts are ours; they aim at the places where rules meet: blank and empty texts, surrogates alone and in pairs,
-ids with bars, signatures that parse and that do not, numbers that JSON.stringify rewrites.
+The texts are ours; they aim at the places where rules meet: blank and empty texts, surrogates alone and in
+pairs, ids with bars, signatures that parse and that do not, numbers that JSON.stringify rewrites.
 """
 
 from __future__ import annotations
@@ -247,7 +247,9 @@ def _entry(rng: Random, api: str) -> dict[str, Json]:
     if rng.random() < 0.4:
         entry["input"] = rng.choice((["text"], ["text", "image"], []))
     if rng.random() < 0.6:
-        levels = {level: rng.choice((level, "wire", "none")) for level in LEVELS if rng.random() < 0.6}
+        levels: dict[str, Json] = {
+            level: rng.choice((level, "wire", "none")) for level in LEVELS if rng.random() < 0.6
+        }
         if rng.random() < 0.5:
             levels["off"] = rng.choice((None, "none", "off"))
         entry["reasoningEfforts"] = levels if set(levels) - {"off"} else False
@@ -364,7 +366,7 @@ def _result(rng: Random, call_id: str, images: bool) -> Json:
     content = _parts(rng, images)
     if rng.random() < 0.15:
         content.insert(0, {"type": "tool-result", "toolCallId": "n", "content": _parts(rng, images)})
-    block = {"type": "tool-result", "toolCallId": call_id, "content": content}
+    block: dict[str, Json] = {"type": "tool-result", "toolCallId": call_id, "content": content}
     if rng.random() < 0.8:
         block["isError"] = rng.random() < 0.3
     return {"role": "user", "content": [block], "source": {"kind": "tool", "callId": call_id}}

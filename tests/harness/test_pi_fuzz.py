@@ -1,6 +1,7 @@
 """Our pi-ai bodies against those of the real adapter and package, on random requests.
 
-Oracle: dsh-llm-pi-ai 0.1.0-rc.8 over pi-ai 0.82.1, driven by ``node/pi_oracle.mjs`` with fetch replaced by a recorder.
+Oracle: dsh-llm-pi-ai 0.1.0-rc.8 over pi-ai 0.82.1, driven by ``node/pi_oracle.mjs`` with fetch replaced by a
+recorder.
 Set PI_FUZZ_SEED to repeat a run and PI_FUZZ_COUNT to change its length.
 """
 
