@@ -116,10 +116,15 @@ def run_script(script: Path, *args: str, package_set: str, stdin: bytes = b"", t
 
 def script_command(script: Path, package_set: str) -> list[str]:
     """The command that runs an ES module against one package set; arguments as ``run_script``."""
+    return placed_command(script, ensure_node_oracle() / package_set)
+
+
+def placed_command(script: Path, directory: Path) -> list[str]:
+    """The command that runs an ES module against the ``node_modules`` of a directory."""
     root = ensure_node_oracle()
     source = script.read_bytes()
     digest = hashlib.sha256(source).hexdigest()[:16]
-    place = root / package_set / f"{script.stem}-{digest}.mjs"
+    place = directory / f"{script.stem}-{digest}.mjs"
     if not place.exists():
         draft = place.with_suffix(f".{os.getpid()}.tmp")
         draft.write_bytes(source)

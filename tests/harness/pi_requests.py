@@ -6,6 +6,7 @@ pairs, ids with bars, signatures that parse and that do not, numbers that JSON.s
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -15,12 +16,20 @@ from dsh_audit.wire.pi.settings import supported_levels
 Json = Any
 
 APIS = ("openai-completions", "openai-responses", "anthropic-messages")
+AZURE = "azure-openai-responses"
 LEVELS = ("minimal", "low", "medium", "high", "xhigh", "max")
 HAND_ROUTES = ("acme", "toy", "opencode-go", "cloudflare-ai-gateway-x")
 PROBED_ROUTES = (
     *("openai", "anthropic", "openrouter", "deepseek", "zai", "xai", "together", "moonshotai", "opencode"),
     *("opencode-go", "github-copilot", "kimi-coding", "nvidia", "cerebras", "fireworks", "groq", "ant-ling"),
-    *("minimax", "zai-coding-cn", "moonshotai-cn", "huggingface", "vercel-ai-gateway", "mistral"),
+    *("minimax", "zai-coding-cn", "moonshotai-cn", "huggingface", "vercel-ai-gateway", "mistral", "baseten"),
+    *(
+        "cloudflare-workers-ai",
+        "cloudflare-ai-gateway",
+        "azure-openai-responses",
+        "qwen-token-plan",
+        "xiaomi",
+    ),
 )
 HOSTS = (
     *("http://127.0.0.1:1/v1", "http://127.0.0.1:1/api.z.ai/v1", "http://127.0.0.1:1/open.bigmodel.cn"),
@@ -93,6 +102,11 @@ TEXT_SIGNATURES = (
 )
 THINKING_SIGNATURES = (
     *(
+        '[{"type":"reasoning.text","text":"t","signature":null}]',
+        '[{"type":"reasoning.summary","summary":"s","2":1.0}]',
+        '[{"type":"reasoning.text"}]',
+        '[{"type":"reasoning.encrypted","data":"","format":1}]',
+        "[]",
         "",
         " ",
         "reasoning_content",
@@ -130,6 +144,10 @@ THOUGHT_SIGNATURES = (
         '{"2":1.0,"id":"x"}',
         "[null]",
         "true",
+        '{"type":"reasoning.encrypted","id":"c","data":"d"}',
+        '{"type":"reasoning.encrypted","id":"","data":"d"}',
+        '{"type":"reasoning.encrypted","id":"c","data":"d","index":null}',
+        '{"data":"","type":"reasoning.encrypted"}',
     ),
 )
 SCHEMAS: tuple[Json, ...] = (
@@ -147,17 +165,35 @@ SCHEMAS: tuple[Json, ...] = (
 )
 
 
-def random_request(rng: Random, catalogues: dict[str, dict[str, dict[str, Json]]]) -> Json:
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What a release adds to the requests.
+
+    Args:
+        format: ``v0``: prompt as option, results inside user messages; ``v3``: prompt as first message;
+            ``v4``: results as messages of role tool, developer messages, several leading system messages.
+        has_budgets: thinking budgets, the baseten format and its template arguments.
+        has_output_flags: vLLM priority and supportsMaxOutputTokens.
+    """
+
+    format: str = "v0"
+    has_budgets: bool = False
+    has_output_flags: bool = False
+
+
+def random_request(rng: Random, catalogues: dict[str, dict[str, dict[str, Json]]], release: Release) -> Json:
     """A request for the oracle.
 
     Args:
         catalogues: provider key → model id → catalogue entry.
     """
     route = rng.choice(HAND_ROUTES) if rng.random() < 0.45 else rng.choice(PROBED_ROUTES)
-    known = {name: entry for name, entry in catalogues.get(route, {}).items() if entry["api"] in APIS}
+    known = {
+        name: entry for name, entry in catalogues.get(route, {}).items() if entry["api"] in (*APIS, AZURE)
+    }
     if not known and catalogues.get(route):
         route = "acme"
-    profile, model_id, api = _profile(rng, route, known)
+    profile, model_id, api = _profile(rng, route, known, release)
     reasoning = None
     if rng.random() < 0.5:
         # Mostly a level that the model takes, else nothing would be sent.
@@ -168,17 +204,67 @@ def random_request(rng: Random, catalogues: dict[str, dict[str, dict[str, Json]]
         "model": model_id,
         "messages": random_history(rng, route, model_id, api, _takes_images(profile, model_id, known)),
     }
-    if rng.random() < 0.8:
-        options["system"] = _text(rng)
     if rng.random() < 0.7:
         options["tools"] = [_tool(rng) for _ in range(rng.randrange(4))]
+    _place_prompt(rng, options, release)
+    if release.format == "v4":
+        options["messages"] = _as_v4(rng, options["messages"], options.get("tools", []))
     _add_settings(rng, options, reasoning)
-    request: dict[str, Json] = {"mode": "adapter", "route": route, "profile": profile, "options": options}
-    request["key"] = rng.choice(("sk-toy", "sk-ant-oat01-toy", "sk-toy"))
-    request["env"] = (
-        {"PI_CACHE_RETENTION": rng.choice(("long", "short", "LONG"))} if rng.random() < 0.2 else {}
-    )
+    request: dict[str, Json] = {"route": route, "profile": profile, "options": options}
+    request["key"] = rng.choice(("sk-toy", "sk-ant-oat01-toy", "sk-toy", "chat-sign-in"))
+    request["env"] = _environment(rng, route, model_id)
     return request
+
+
+def _environment(rng: Random, route: str, model_id: str) -> dict[str, str]:
+    env = {"PI_CACHE_RETENTION": rng.choice(("long", "short", "LONG"))} if rng.random() < 0.2 else {}
+    if route.startswith("cloudflare"):
+        env |= {"CLOUDFLARE_ACCOUNT_ID": "account", "CLOUDFLARE_GATEWAY_ID": "gateway"}
+    if route == AZURE and rng.random() < 0.5:
+        env["AZURE_OPENAI_DEPLOYMENT_NAME_MAP"] = f" other=x, {model_id} = deployed ,{model_id}=,bad"
+    return env
+
+
+def _place_prompt(rng: Random, options: dict[str, Json], release: Release) -> None:
+    if release.format == "v0" or rng.random() < 0.15:
+        if rng.random() < 0.8:
+            options["system"] = _text(rng)
+        return
+    count = 1 if release.format == "v3" else rng.randrange(3)
+    source = {"kind": "plugin", "plugin": "p"}
+    heads = [{"id": "m", "role": "system", "content": _texts(rng), "source": source} for _ in range(count)]
+    options["messages"][:0] = heads
+
+
+def _texts(rng: Random) -> list[Json]:
+    return [_text_block(rng) for _ in range(rng.randrange(1, 3))]
+
+
+def _as_v4(rng: Random, messages: list[Json], tools: list[Json]) -> list[Json]:
+    """Results as messages of their own; now and then a developer message."""
+    history: list[Json] = []
+    for message in messages:
+        blocks = message["content"]
+        results = [block for block in blocks if block["type"] == "tool-result"]
+        if message["role"] == "assistant" and message["source"]["kind"] != "model":
+            message = {**message, "source": {"kind": "model", "provider": "elsewhere", "model": "other"}}
+        if message["role"] != "user" or not results or len(results) < len(blocks):
+            rest = [block for block in blocks if block["type"] != "tool-result"]
+            history.append({**message, "content": rest})
+        for result in results:
+            content = [block for block in result["content"] if block["type"] != "tool-result"]
+            history.append({**message, **result, "type": None, "role": "tool", "content": content})
+        if rng.random() < 0.12:
+            history.append(_developer(rng, tools))
+    return history
+
+
+def _developer(rng: Random, tools: list[Json]) -> Json:
+    blocks = [_text_block(rng) for _ in range(rng.randrange(3))]
+    for tool in tools:
+        if rng.random() < 0.4:
+            blocks.append({"type": rng.choice(("tool-addition", "tool-removal")), "toolName": tool["name"]})
+    return {"id": "m", "role": "developer", "content": blocks, "source": {"kind": "plugin", "plugin": "p"}}
 
 
 def _add_settings(rng: Random, options: dict[str, Json], reasoning: str | None) -> None:
@@ -202,12 +288,14 @@ def _takes_images(profile: dict[str, Json], model_id: str, known: dict[str, Json
     return "image" in (override.get("input") or known.get(model_id, {}).get("input") or default)
 
 
-def _profile(rng: Random, route: str, known: dict[str, dict[str, Json]]) -> tuple[dict[str, Json], str, str]:
+def _profile(
+    rng: Random, route: str, known: dict[str, dict[str, Json]], release: Release
+) -> tuple[dict[str, Json], str, str]:
     """(profile, model id, api)."""
     profile: dict[str, Json] = {}
     if not known or rng.random() < 0.3:
         profile["api"] = rng.choice(APIS)
-    if "api" in profile or rng.random() < 0.2:
+    if "api" in profile or route == AZURE or rng.random() < 0.2:
         profile["baseURL"] = rng.choice(HOSTS)
     if not known or rng.random() < 0.3:
         listed = list(known) if known else list(MODEL_IDS)
@@ -217,14 +305,14 @@ def _profile(rng: Random, route: str, known: dict[str, dict[str, Json]]) -> tupl
             model_id = "toy-unlisted"
             profile.setdefault("baseURL", HOSTS[0])
         api = profile.get("api") or known.get(model_id, {}).get("api") or next(iter(shared), "")
-        profile["models"] = [{"id": model_id, **_entry(rng, api)}]
+        profile["models"] = [{"id": model_id, **_entry(rng, api, release)}]
     else:
         model_id = rng.choice(list(known))
         api = profile.get("api") or known[model_id]["api"]
         if rng.random() < 0.4:
-            profile["modelOverrides"] = {model_id: _entry(rng, api)}
+            profile["modelOverrides"] = {model_id: _entry(rng, api, release)}
     if rng.random() < 0.3 and all(entry["api"] == api for entry in known.values()):
-        profile["compat"] = _compat(rng, api)
+        profile["compat"] = _compat(rng, api, release)
     if rng.random() < 0.4:
         profile["cacheRetention"] = rng.choice(("none", "short", "long"))
     if rng.random() < 0.2:
@@ -238,7 +326,7 @@ def _profile(rng: Random, route: str, known: dict[str, dict[str, Json]]) -> tupl
     return profile, model_id, api
 
 
-def _entry(rng: Random, api: str) -> dict[str, Json]:
+def _entry(rng: Random, api: str, release: Release) -> dict[str, Json]:
     entry: dict[str, Json] = {}
     if rng.random() < 0.4:
         entry["contextWindow"] = rng.choice((1, 4200, 5000, 8192, 65536, 200000))
@@ -254,7 +342,7 @@ def _entry(rng: Random, api: str) -> dict[str, Json]:
             levels["off"] = rng.choice((None, "none", "off"))
         entry["reasoningEfforts"] = levels if set(levels) - {"off"} else False
     if rng.random() < 0.4:
-        entry["compat"] = _compat(rng, api)
+        entry["compat"] = _compat(rng, api, release)
     return entry
 
 
@@ -285,8 +373,8 @@ KWARGS: dict[str, Json] = {
 }
 
 
-def _compat(rng: Random, api: str) -> dict[str, Json]:
-    flags = _FLAGS[api]
+def _compat(rng: Random, api: str, release: Release) -> dict[str, Json]:
+    flags = _FLAGS["openai-responses" if api == AZURE else api]
     compat: dict[str, Json] = {rng.choice(flags): rng.random() < 0.5 for _ in range(rng.randrange(1, 4))}
     if api == "openai-completions":
         if rng.random() < 0.5:
@@ -296,8 +384,30 @@ def _compat(rng: Random, api: str) -> dict[str, Json]:
         if rng.random() < 0.3:
             compat["cacheControlFormat"] = "anthropic"
         if rng.random() < 0.3:
-            compat["chatTemplateKwargs"] = {key: value for key, value in KWARGS.items() if rng.random() < 0.5}
+            compat["chatTemplateKwargs"] = _template(rng, release)
+        if release.has_budgets:
+            _add_budget_compat(rng, compat, release)
+    if api == "openai-responses" and release.has_output_flags and rng.random() < 0.3:
+        compat["supportsMaxOutputTokens"] = rng.random() < 0.5
     return compat
+
+
+def _template(rng: Random, release: Release) -> dict[str, Json]:
+    values: dict[str, Json] = {key: value for key, value in KWARGS.items() if rng.random() < 0.5}
+    if release.has_output_flags and rng.random() < 0.4:
+        values["budget"] = {"$var": "thinking.budget"}
+    return values
+
+
+def _add_budget_compat(rng: Random, compat: dict[str, Json], release: Release) -> None:
+    if rng.random() < 0.2:
+        compat |= {"thinkingFormat": "baseten", "chatTemplateArgs": _template(rng, release)}
+    if rng.random() < 0.2:
+        compat["supportsThinkingTokenBudget"] = rng.random() < 0.7
+    if release.has_output_flags and rng.random() < 0.2:
+        compat["vllmPriority"] = rng.choice((-1, 0, 5))
+    if release.has_output_flags and rng.random() < 0.2:
+        compat["thinkingTokenBudgetField"] = rng.choice(("thinking_token_budget", "thinking_budget"))
 
 
 def _text(rng: Random) -> str:
@@ -335,7 +445,9 @@ def _text_block(rng: Random) -> dict[str, Json]:
 
 
 def _image(rng: Random) -> dict[str, Json]:
-    attachment = {"attachmentId": "sha256:" + "ab" * 32, "mediaType": rng.choice(("image/png", "image/jpeg"))}
+    pairs = (("ab", "image/png"), ("cd", "image/jpeg"))
+    byte, media_type = rng.choice(pairs)
+    attachment = {"attachmentId": f"sha256:{byte * 32}", "mediaType": media_type}
     return {"type": "image", "attachment": {**attachment, "bytes": 4, "width": 2, "height": 3}}
 
 
@@ -399,6 +511,10 @@ def _replay(rng: Random, blocks: list[Json], provider: str, model: str, api: str
     stop = rng.choices(("stop", "toolUse", "length", "error", "aborted"), (5, 5, 2, 1, 1))[0]
     response: dict[str, Json] = {"kind": "pi-ai", "version": 2, "api": native_api}
     response |= {"provider": provider, "model": model, "stopReason": stop}
+    if rng.random() < 0.2:
+        response["providerThinkingLevel"] = rng.choice(("low", "high", "max", "odd", ""))
+    if rng.random() < 0.1:
+        response["responseModel"] = rng.choice((model, "answered", ""))
     state: dict[str, Json] = {
         "response": response,
         "blocks": [_replay_block(rng, b, native_api) for b in blocks],
@@ -410,6 +526,8 @@ def _replay(rng: Random, blocks: list[Json], provider: str, model: str, api: str
 
 def _replay_block(rng: Random, block: Json, api: str) -> dict[str, Json]:
     replay: dict[str, Json] = {"type": block["type"]}
+    if block["type"] == "tool-call" and rng.random() < 0.15:
+        replay["namespace"] = rng.choice(("functions", ""))
     if rng.random() < 0.3:
         return replay
     if block["type"] == "text":
@@ -430,7 +548,7 @@ def _replay_block(rng: Random, block: Json, api: str) -> dict[str, Json]:
 def _spoil(rng: Random, state: dict[str, Json]) -> None:
     """Make a replay state unusable, or nearly so."""
     response, blocks = state["response"], state["blocks"]
-    match rng.randrange(9):
+    match rng.randrange(11):
         case 0:
             response["version"] = rng.choice((1, True, "2", 2.0))
         case 1:
@@ -447,5 +565,9 @@ def _spoil(rng: Random, state: dict[str, Json]) -> None:
             response["model"] = ""
         case 7:
             response["provider"] = "other"
+        case 8:
+            response["providerThinkingLevel"] = rng.choice((5, None))
+        case 9 if blocks:
+            blocks[0]["namespace"] = rng.choice((5, None, "n"))
         case _:
             state["blocks"] = {}

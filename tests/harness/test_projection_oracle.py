@@ -48,9 +48,7 @@ REASONS: dict[Rejection, str] = {
 }
 """Our reason → what upstream's message for the same reason contains (all that format 0 can give)."""
 
-run = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+run = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def _json(value: Any) -> str:

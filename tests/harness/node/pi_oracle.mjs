@@ -1,21 +1,13 @@
-// Answers one JSON line per request with the body that the real pi-ai would have sent.
+// Answers one JSON line per request with the body that the real adapter over the real pi-ai would have sent.
 //
-// In: {mode: "adapter", route, profile, options, key, env}: profile as configured, options as the harness calls the
-//     adapter with, or {mode: "direct", model, context, options, env}: pi-ai alone.
-// Out: {body, url, headers, error, model}: body null when nothing was sent.
+// In: {route, profile, options, key, env}: the profile as configured, options as the harness calls the adapter with,
+//     messages of any format.
+// Out: {body, url, headers, error, model, handle}: body null when nothing was sent, model the resolved one, handle the
+//     text before an image of 2 x 3 pixels.
 import { createInterface } from "node:readline";
-import { createModels, createProvider } from "@earendil-works/pi-ai";
-import { anthropicMessagesApi } from "@earendil-works/pi-ai/api/anthropic-messages.lazy";
-import { azureOpenAIResponsesApi } from "@earendil-works/pi-ai/api/azure-openai-responses.lazy";
-import { openAICompletionsApi } from "@earendil-works/pi-ai/api/openai-completions.lazy";
-import { openAIResponsesApi } from "@earendil-works/pi-ai/api/openai-responses.lazy";
+import * as llm from "@deepseek-ai/dsh-llm";
+import { apply, Config } from "@deepseek-ai/dsh-llm-pi-ai";
 
-const APIS = {
-  "anthropic-messages": anthropicMessagesApi,
-  "azure-openai-responses": azureOpenAIResponsesApi,
-  "openai-completions": openAICompletionsApi,
-  "openai-responses": openAIResponsesApi,
-};
 const IMAGE = Uint8Array.of(1, 2, 3, 255);
 
 let sent = null;
@@ -25,28 +17,46 @@ globalThis.fetch = async (url, init) => {
   return new Response('{"error":{"message":"recorded"}}', { status: 400 });
 };
 
-const attachments = { readImage: async (ref) => ({ ref, data: IMAGE, bytes: IMAGE }) };
+const versionOf = (ref) => ({
+  ref, data: IMAGE, bytes: IMAGE.length, mediaType: ref.mediaType, width: ref.width, height: ref.height,
+});
+const attachments = {
+  readImage: async (ref) => ({ ...versionOf(ref), bytes: IMAGE }),
+  readImageRequest: async (ref) => versionOf(ref),
+  imageHostPath: () => undefined,
+};
 
-async function adapterOf(route, profile, key) {
-  const { apply } = await import("@deepseek-ai/dsh-llm-pi-ai");
+function contextOf(key) {
   let adapter;
   const services = { attachments, credentials: { resolve: async () => ({ value: key }) } };
+  const registered = { replace: () => {} };
   const ctx = {
+    adapter: () => adapter,
     get: (name) => services[name],
     inject: () => {},
+    on: () => {},
+    effect: () => {},
+    fiber: {},
     logger: { warn: () => {}, error: () => {} },
     llm: {
-      registerAdapter: (_routes, made) => { adapter = made; return { replace: () => {} }; },
-      registerConfigurableProviders: () => ({ replace: () => {} }),
+      registerAdapter: (_routes, made) => { adapter = made; return registered; },
+      registerConfigurableProviders: () => registered,
       registerModelDiscovery: () => {},
     },
   };
-  apply(ctx, { providers: { [route]: { apiKeyEnv: "PI_TEST_KEY", ...profile } } });
-  return adapter;
+  return ctx;
 }
 
-async function runAdapter({ route, profile, options, key }) {
-  const adapter = await adapterOf(route, profile, key);
+// Newer releases hand volatile settings over as a box with get(); the older ones as plain values.
+function configOf(providers) {
+  const parsed = Config({ providers });
+  return typeof parsed.providers?.get === "function" ? parsed : { providers };
+}
+
+async function run({ route, profile, options, key }) {
+  const ctx = contextOf(key);
+  apply(ctx, configOf({ [route]: { apiKeyEnv: "PI_TEST_KEY", ...profile } }));
+  const adapter = ctx.adapter();
   const model = adapter.modelOf(adapter.current(), options.provider, options.model);
   let error = null;
   try {
@@ -57,18 +67,9 @@ async function runAdapter({ route, profile, options, key }) {
   return { model, error };
 }
 
-async function runDirect({ model, context, options }) {
-  const models = createModels();
-  models.setProvider(createProvider({
-    id: model.provider,
-    name: model.provider,
-    auth: { apiKey: { name: "test", resolve: async () => ({ auth: {}, source: "test" }) } },
-    models: [model],
-    api: APIS[model.api](),
-  }));
-  const target = models.getModel(model.provider, model.id);
-  const result = await models.streamSimple(target, context, { maxRetries: 0, ...options }).result();
-  return { error: result.errorMessage ?? null };
+function handle() {
+  const ref = { attachmentId: `sha256:${"ab".repeat(32)}`, mediaType: "image/png", bytes: 4, width: 2, height: 3 };
+  return llm.requestImageHandleText?.(ref, versionOf(ref), undefined) ?? null;
 }
 
 async function answer(request) {
@@ -76,13 +77,13 @@ async function answer(request) {
   Object.assign(process.env, request.env ?? {});
   let result;
   try {
-    result = await (request.mode === "adapter" ? runAdapter(request) : runDirect(request));
+    result = await run(request);
   } catch (error) {
-    result = { error: String(error?.message ?? error) };
+    result = { error: String(error?.stack ?? error) };
   } finally {
     for (const name of Object.keys(request.env ?? {})) delete process.env[name];
   }
-  return { body: null, url: null, headers: null, model: null, ...result, ...sent };
+  return { body: null, url: null, headers: null, model: null, handle: handle(), ...result, ...sent };
 }
 
 for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {

@@ -15,17 +15,19 @@ from dsh_audit.wire.pi.anthropic import encode_anthropic
 from dsh_audit.wire.pi.assemble import NO_SEQS, Seqs
 from dsh_audit.wire.pi.azure import encode_azure
 from dsh_audit.wire.pi.completions import encode_completions
-from dsh_audit.wire.pi.context import ImageVersion, ReadImage, build_context, has_image, owns_every_route
+from dsh_audit.wire.pi.context import build_context, owns_every_route
 from dsh_audit.wire.pi.http_headers import check_sendable
+from dsh_audit.wire.pi.images import ImageSource, ImageVersion, has_image
 from dsh_audit.wire.pi.neutral import Context
 from dsh_audit.wire.pi.profile import Catalogue, resolve_model
 from dsh_audit.wire.pi.refusal import PiRefusedError, no_request, not_encoded
 from dsh_audit.wire.pi.responses import encode_responses
-from dsh_audit.wire.pi.settings import Settings, effort_of, retention_of
+from dsh_audit.wire.pi.settings import Settings, effort_of, is_chatgpt, retention_of
 from dsh_audit.wire.pi.versions import rules_of
 
 __all__ = [
     "Catalogue",
+    "ImageSource",
     "ImageVersion",
     "PiRefusedError",
     "Seqs",
@@ -52,8 +54,7 @@ def encode_pi_request(
     key: str | None = None,
     env: dict[str, str] | None = None,
     owns: Callable[[str], bool] = owns_every_route,
-    read_image: ReadImage | None = None,
-    image_handles: bool = True,
+    images: ImageSource | None = None,
     message_seqs: Sequence[int | None] | None = None,
     seqs: Seqs = NO_SEQS,
 ) -> Body:
@@ -86,12 +87,12 @@ def encode_pi_request(
         raise no_request(f'model "{resolved_model["id"]}" does not take images')
     sources = message_seqs if message_seqs is not None else [None] * len(messages)
     context = build_context(
-        zip(sources, messages, strict=True),
+        list(zip(sources, messages, strict=True)),
+        settings.rules,
         system=options.get("system"),
         tools=options.get("tools") or (),
         owns=owns,
-        read_image=read_image,
-        image_handles=image_handles,
+        images=images,
     )
     check_sendable(settings)
     return encode(context, settings, seqs)
@@ -122,5 +123,7 @@ def build_settings(
         session_id=options.get("sessionId"),
         thinking_budgets=profile.get("thinkingBudgets") or {},
         is_oauth="sk-ant-oat" in key and model["provider"] != "github-copilot",
+        is_chatgpt=is_chatgpt(model, key),
+        reuses_provider=not profile.get("api"),
         env=env,
     )

@@ -1,6 +1,6 @@
 """Reading the model catalogue out of an installed pi-ai package; no copy of it is shipped here.
 
-The package holds one JSON file a provider (api → model id → entry) and, in code, a default address for some.
+The package holds one JSON file a provider (api → key → entry) and, in code, a default address for some.
 Source: wire-pi-ai 2, 8; pi-ai 0.82.1 dist/providers.
 """
 
@@ -31,7 +31,8 @@ def parse_catalogue(data: bytes, provider_code: str = "") -> Catalogue:
     """
     try:
         groups = ecma.parse(data)
-        models = {model_id: _entry(entry) for group in groups.values() for model_id, entry in group.items()}
+        entries = [_entry(entry) for group in groups.values() for entry in group.values()]
+        models = {entry["id"]: entry for entry in entries if entry.get("type", "chat") == "chat"}
     except (ValueError, AttributeError) as error:
         raise DeploymentError("the catalogue file is not one of pi-ai") from error
     found = _BASE_URL.search(provider_code)
@@ -39,7 +40,7 @@ def parse_catalogue(data: bytes, provider_code: str = "") -> Catalogue:
 
 
 def _entry(entry: Json) -> dict[str, Json]:
-    if not isinstance(entry, dict) or "api" not in entry:
+    if not isinstance(entry, dict) or not {"id", "api"} <= entry.keys():
         raise ValueError("not a model")
     return entry
 

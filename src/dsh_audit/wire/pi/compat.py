@@ -67,8 +67,12 @@ def completions_compat(model: dict[str, Json], rules: PiRules) -> dict[str, Json
 def _detect(model: dict[str, Json], rules: PiRules) -> dict[str, Json]:
     provider, base_url, model_id = model["provider"], model["baseUrl"], model["id"]
     vendors = vendors_of(provider, base_url)
+    short_limit, non_standard = _MAX_TOKENS, _NON_STANDARD
+    if rules.deepseek_is_non_standard:
+        vendors |= {"deepseek"} if "deepseek.com" in base_url.lower() else set()
+        short_limit, non_standard = short_limit | {"deepseek", "zai"}, non_standard | {"deepseek"}
     is_router = "openrouter" in vendors
-    standard = not vendors & _NON_STANDARD and "deepseek.com" not in base_url
+    standard = not vendors & non_standard and "deepseek.com" not in base_url
     routed_developer = is_router and model_id.startswith(("anthropic/", "openai/"))
     marked = provider == "openrouter" and model_id.startswith("anthropic/")
     return {
@@ -76,17 +80,22 @@ def _detect(model: dict[str, Json], rules: PiRules) -> dict[str, Json]:
         "supportsDeveloperRole": routed_developer or (standard and not is_router),
         "supportsReasoningEffort": not vendors & _NO_EFFORT,
         "supportsUsageInStreaming": True,
-        "maxTokensField": "max_tokens" if vendors & _MAX_TOKENS else "max_completion_tokens",
+        "maxTokensField": "max_tokens" if vendors & short_limit else "max_completion_tokens",
         "requiresToolResultName": False,
         "requiresAssistantAfterToolResult": False,
         "requiresThinkingAsText": False,
         "requiresReasoningContentOnAssistantMessages": "deepseek" in vendors,
         "thinkingFormat": next((name for name in _FORMATS if name in vendors), "openai"),
         "chatTemplateKwargs": {},
+        "chatTemplateArgs": {},
+        "thinkingTokenBudgetField": None,
+        "supportsThinkingTokenBudget": False,
+        "supportsMidConvoSystemMessages": False,
+        "supportsMidConvoToolAdditions": False,
         "zaiToolStream": False,
-        "supportsStrictMode": not vendors & _NO_STRICT,
+        "supportsStrictMode": rules.detects_strict and not vendors & _NO_STRICT,
         "cacheControlFormat": "anthropic" if marked else None,
-        "sendSessionAffinityHeaders": False,
+        "sendSessionAffinityHeaders": rules.has_transcripts and is_router,
         "sessionAffinityFormat": "openrouter" if is_router else "openai",
         "supportsLongCacheRetention": not vendors & _NO_LONG_RETENTION,
     }

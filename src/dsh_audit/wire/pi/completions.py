@@ -9,11 +9,12 @@ from dsh_audit.events import Json
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.pi.assemble import Seqs, WireItem, assemble
 from dsh_audit.wire.pi.compat import completions_compat
-from dsh_audit.wire.pi.completions_messages import chat_messages
+from dsh_audit.wire.pi.completions_messages import chat_messages, chat_tools
 from dsh_audit.wire.pi.completions_reasoning import reasoning_members
 from dsh_audit.wire.pi.limits import OutputLimit
 from dsh_audit.wire.pi.neutral import Assistant, Call, Context, ToolResult
-from dsh_audit.wire.pi.settings import Settings
+from dsh_audit.wire.pi.settings import Settings, sampling_members
+from dsh_audit.wire.pi.transcript import resolve_transcript
 
 CACHE_KEY_POINTS = 64
 
@@ -22,8 +23,13 @@ def encode_completions(context: Context, settings: Settings, seqs: Seqs) -> Body
     """The body of a chat completions request."""
     model = settings.model
     compat = completions_compat(model, settings.rules)
-    items = chat_messages(context, model, compat, settings.rules, seqs)
-    tools = _tools(context, compat)
+    limit = OutputLimit(model, context, settings.rules).plain(settings.max_tokens)
+    takes_system = compat["supportsMidConvoSystemMessages"] is True
+    transcript = resolve_transcript(context, settings.rules, native=takes_system)
+    context = transcript.context
+    in_place = takes_system and compat["supportsMidConvoToolAdditions"] is True and transcript.is_additive
+    items = chat_messages(context, model, compat, settings.rules, seqs, in_place)
+    tools = _tools(context, transcript.head_tools if in_place else context.tools, compat)
     marker = _cache_marker(compat, settings)
     if marker is not None:
         _mark(items, tools, marker)
@@ -33,7 +39,6 @@ def encode_completions(context: Context, settings: Settings, seqs: Seqs) -> Body
         params["stream_options"] = {"include_usage": True}
     if compat["supportsStore"]:
         params["store"] = False
-    limit = OutputLimit(model, context, settings.rules).plain(settings.max_tokens)
     is_short = compat["maxTokensField"] == "max_tokens"
     params["max_tokens" if is_short else "max_completion_tokens"] = limit
     if settings.temperature is not None:
@@ -42,8 +47,11 @@ def encode_completions(context: Context, settings: Settings, seqs: Seqs) -> Body
         params["tools"] = tools
     if tools and compat["zaiToolStream"]:
         params["tool_stream"] = True
-    params |= reasoning_members(compat, settings)
+    if settings.rules.has_output_flags and (model.get("compat") or {}).get("vllmPriority") is not None:
+        params["priority"] = compat["vllmPriority"]
+    params |= reasoning_members(compat, settings, limit)
     params |= _routing_members(model)
+    params |= sampling_members(settings)
     return assemble(params, "messages", items, seqs)
 
 
@@ -58,12 +66,13 @@ def _cache_members(compat: dict[str, Json], settings: Settings) -> dict[str, Jso
     return members
 
 
-def _tools(context: Context, compat: dict[str, Json]) -> list[Json] | None:
+def _tools(
+    context: Context, tools: tuple[dict[str, Json], ...], compat: dict[str, Json]
+) -> list[Json] | None:
     """The tools; an empty list when there are none but the history calls some."""
-    if not context.tools:
+    if not tools:
         return [] if _has_tool_history(context) else None
-    strict = {} if compat["supportsStrictMode"] is False else {"strict": False}
-    return [{"type": "function", "function": {**tool, **strict}} for tool in context.tools]
+    return chat_tools(tools, compat)
 
 
 def _has_tool_history(context: Context) -> bool:

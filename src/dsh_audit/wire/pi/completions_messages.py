@@ -5,6 +5,7 @@ Source: wire-pi-ai 6.1; pi-ai 0.82.1 api/openai-completions.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
 
 from dsh_audit import ecma
@@ -18,11 +19,13 @@ from dsh_audit.wire.pi.neutral import (
     Image,
     Message,
     Part,
+    System,
     Text,
     Thinking,
     ToolResult,
     User,
 )
+from dsh_audit.wire.pi.reasoning_details import encrypted_details, parsed_details, signed_details
 from dsh_audit.wire.pi.strings import clean, hash36, is_blank, safe_id
 from dsh_audit.wire.pi.versions import PiRules
 
@@ -31,21 +34,29 @@ SEE_IMAGE = "(see attached image)"
 _BRIDGE = "I have processed the tool results."
 _RESULT_IMAGES = "Attached image(s) from tool result:"
 _ID_UNITS = 40
+_REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_text")
 
 
 def chat_messages(
-    context: Context, model: dict[str, Json], compat: dict[str, Json], rules: PiRules, seqs: Seqs
+    context: Context,
+    model: dict[str, Json],
+    compat: dict[str, Json],
+    rules: PiRules,
+    seqs: Seqs,
+    adds_in_place: bool,
 ) -> list[WireItem]:
-    """The message list, system message first."""
+    """The message list, system message first.
+
+    Args:
+        adds_in_place: tools that a later message adds are declared there.
+    """
 
     def rewrite_id(call_id: str, _message: Assistant) -> str:
         return chat_call_id(call_id, model["provider"])
 
-    writer = _Writer(model, compat)
+    writer = _Writer(model, compat, rules, adds_in_place)
     if context.system:
-        is_developer = bool(model["reasoning"]) and bool(compat["supportsDeveloperRole"])
-        role = "developer" if is_developer else "system"
-        writer.add({"role": role, "content": clean(context.system)}, seqs.system)
+        writer.add_instructions(context.system, seqs.system)
     history = transform(context.messages, model, rewrite_id, rules)
     for is_result, run in groupby(history, lambda message: isinstance(message, ToolResult)):
         if is_result:
@@ -66,6 +77,12 @@ def chat_call_id(call_id: str, provider: str) -> str:
         return joined
     short = hash36(call_id)[:8]
     return f"{first[: max(1, _ID_UNITS - 1 - len(short))]}_{short}"
+
+
+def chat_tools(tools: Iterable[dict[str, Json]], compat: dict[str, Json]) -> list[Json]:
+    """Tool definitions."""
+    strict = {} if compat["supportsStrictMode"] is False else {"strict": False}
+    return [{"type": "function", "function": {**tool, **strict}} for tool in tools]
 
 
 def data_url(image: Image) -> str:
@@ -92,8 +109,12 @@ def _image_part(image: Image) -> dict[str, Json]:
 class _Writer:
     """Writes the transformed history; remembers whether the last thing was a run of tool results."""
 
-    def __init__(self, model: dict[str, Json], compat: dict[str, Json]) -> None:
+    def __init__(
+        self, model: dict[str, Json], compat: dict[str, Json], rules: PiRules, adds_in_place: bool
+    ) -> None:
         self.items: list[WireItem] = []
+        self._rules = rules
+        self._adds_in_place = adds_in_place
         self._model = model
         self._compat = compat
         self._after_results = False
@@ -101,8 +122,21 @@ class _Writer:
     def add(self, value: dict[str, Json], seq: int | None) -> None:
         self.items.append(WireItem(value, (seq,)))
 
+    def add_instructions(self, text: str, seq: int | None) -> None:
+        is_developer = bool(self._model["reasoning"]) and bool(self._compat["supportsDeveloperRole"])
+        self.add({"role": "developer" if is_developer else "system", "content": clean(text)}, seq)
+
+    def _write_system(self, message: System) -> None:
+        if message.added and self._adds_in_place:
+            self.add({"role": "system", "tools": chat_tools(message.added, self._compat)}, message.seq)
+        if message.text:
+            self.add_instructions(message.text, message.seq)
+        self._after_results = False
+
     def write(self, message: Message) -> None:
-        if isinstance(message, User):
+        if isinstance(message, System):
+            self._write_system(message)
+        elif isinstance(message, User):
             self._bridge(self._after_results)
             if message.content or isinstance(message.content, str):
                 self.add({"role": "user", "content": _user_content(message)}, message.seq)
@@ -142,15 +176,33 @@ class _Writer:
         texts = [clean(block.text) for block in shown if isinstance(block, Text)]
         if joined := ecma.join(texts):
             value["content"] = joined
-        self._add_thinking(value, [block for block in shown if isinstance(block, Thinking)], texts)
         calls = [block for block in message.blocks if isinstance(block, Call)]
-        _add_calls(value, calls)
+        details = self._details(message, calls)
+        thinking = [block for block in shown if isinstance(block, Thinking)]
+        self._add_thinking(value, thinking, texts, hides_reasoning=bool(details) and self._checks)
+        if calls:
+            value["tool_calls"] = [_call(call) for call in calls]
+        if details:
+            value["reasoning_details"] = details
         is_filled = self._compat["requiresReasoningContentOnAssistantMessages"] and self._model["reasoning"]
         if is_filled and "reasoning_content" not in value:
             value["reasoning_content"] = ""
         return value if value["content"] or "tool_calls" in value else None
 
-    def _add_thinking(self, value: dict[str, Json], blocks: list[Thinking], texts: list[str]) -> None:
+    @property
+    def _checks(self) -> bool:
+        return self._rules.checks_reasoning_details
+
+    def _details(self, message: Assistant, calls: list[Call]) -> list[Json]:
+        if not self._checks:
+            return [detail for call in calls if call.signature for detail in parsed_details(call.signature)]
+        signatures = [block.signature for block in message.blocks if isinstance(block, Thinking)]
+        signed = next(filter(None, map(signed_details, signatures)), None)
+        return signed or [detail for call in calls for detail in encrypted_details(call.signature)]
+
+    def _add_thinking(
+        self, value: dict[str, Json], blocks: list[Thinking], texts: list[str], *, hides_reasoning: bool
+    ) -> None:
         if not blocks:
             return
         if self._compat["requiresThinkingAsText"]:
@@ -160,7 +212,7 @@ class _Writer:
         key = blocks[0].signature
         if self._model["provider"] == "opencode-go" and key == "reasoning":
             key = "reasoning_content"
-        if key:
+        if key and not hides_reasoning and (not self._checks or key in _REASONING_KEYS):
             _set_member(value, key, ecma.join(["\n".join(block.text for block in blocks)]))
 
 
@@ -184,25 +236,6 @@ def _set_member(value: dict[str, Json], key: str, text: str) -> None:
         value.update(ordered)
 
 
-def _add_calls(value: dict[str, Json], calls: list[Call]) -> None:
-    if not calls:
-        return
-    value["tool_calls"] = [_call(call) for call in calls]
-    details = [detail for call in calls if call.signature for detail in _details(call.signature)]
-    if details:
-        value["reasoning_details"] = details
-
-
 def _call(call: Call) -> dict[str, Json]:
     function = {"name": call.name, "arguments": ecma.stringify_text(call.arguments)}
     return {"id": call.id, "type": "function", "function": function}
-
-
-def _details(signature: str) -> list[Json]:
-    """The parsed signature; nothing when it does not parse or is falsy in JavaScript."""
-    try:
-        detail = ecma.parse(signature)
-    except ecma.EcmaSyntaxError:
-        return []
-    is_container = isinstance(detail, dict | list)
-    return [detail] if is_container or detail else []

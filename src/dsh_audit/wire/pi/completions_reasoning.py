@@ -9,20 +9,42 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsh_audit.events import Json
+from dsh_audit.wire.pi.limits import answer_budget
 from dsh_audit.wire.pi.settings import Settings
 
 Members = dict[str, Json]
 
 
-def reasoning_members(compat: dict[str, Json], settings: Settings) -> Members:
-    """The members that say how to reason, in wire order."""
+def reasoning_members(compat: dict[str, Json], settings: Settings, limit: int) -> Members:
+    """The members that say how to reason, in wire order.
+
+    Args:
+        limit: the output limit, which reasoning and answer share.
+    """
     if not settings.is_reasoning:
         return {}
-    if compat["thinkingFormat"] == "chat-template":
-        kwargs = _kwargs(compat["chatTemplateKwargs"], settings)
-        return {"chat_template_kwargs": kwargs} if kwargs else {}
-    write = _FORMATS.get(compat["thinkingFormat"], _openai)
-    return write(settings, bool(compat["supportsReasoningEffort"]))
+    budget = None
+    if settings.effort and settings.rules.has_thinking_budgets:
+        budget = answer_budget(settings.effort, settings.thinking_budgets, limit)
+    takes_effort = bool(compat["supportsReasoningEffort"])
+    thinking_format = compat["thinkingFormat"]
+    if thinking_format == "chat-template":
+        kwargs = _template_values(compat["chatTemplateKwargs"], settings, budget)
+        members = {"chat_template_kwargs": kwargs} if kwargs else {}
+    elif thinking_format == "baseten" and settings.rules.has_thinking_budgets:
+        kwargs = _template_values(compat["chatTemplateArgs"], settings, budget)
+        members = {"chat_template_args": kwargs} if kwargs else {}
+        members |= _openai(settings, takes_effort)
+    else:
+        members = _FORMATS.get(thinking_format, _openai)(settings, takes_effort)
+    return members | _budget_member(compat, budget)
+
+
+def _budget_member(compat: Members, budget: int | None) -> Members:
+    field = compat["thinkingTokenBudgetField"]
+    if not field and compat["supportsThinkingTokenBudget"]:
+        field = "thinking_token_budget"
+    return {field: budget} if field and budget is not None else {}
 
 
 def _openai(settings: Settings, takes_effort: bool) -> Members:
@@ -61,8 +83,9 @@ def _zai(settings: Settings, takes_effort: bool) -> Members:
     return {**members, **_effort(settings, takes_effort)}
 
 
-def _qwen(settings: Settings, _takes_effort: bool) -> Members:
-    return {"enable_thinking": bool(settings.effort)}
+def _qwen(settings: Settings, takes_effort: bool) -> Members:
+    effort = _effort(settings, takes_effort) if settings.rules.qwen_takes_effort else {}
+    return {"enable_thinking": bool(settings.effort), **effort}
 
 
 def _qwen_chat_template(settings: Settings, _takes_effort: bool) -> Members:
@@ -95,12 +118,12 @@ _FORMATS: dict[str, Callable[[Settings, bool], Members]] = {
 }
 
 
-def _kwargs(entries: Members, settings: Settings) -> Members:
-    resolved = {name: _kwarg(entry, settings) for name, entry in entries.items()}
+def _template_values(entries: Members, settings: Settings, budget: int | None) -> Members:
+    resolved = {name: _template_value(entry, settings, budget) for name, entry in entries.items()}
     return {name: value for name, (is_sent, value) in resolved.items() if is_sent}
 
 
-def _kwarg(entry: Json, settings: Settings) -> tuple[bool, Json]:
+def _template_value(entry: Json, settings: Settings, budget: int | None) -> tuple[bool, Json]:
     """(whether it is sent, its value)."""
     if not isinstance(entry, dict):
         return True, entry
@@ -108,6 +131,8 @@ def _kwarg(entry: Json, settings: Settings) -> tuple[bool, Json]:
         return False, None
     if entry.get("$var") == "thinking.enabled":
         return True, bool(settings.effort)
+    if entry.get("$var") == "thinking.budget" and settings.rules.has_thinking_budgets:
+        return budget is not None, budget
     level = settings.effort or "off"
     if level in settings.levels:
         mapped = settings.levels[level]

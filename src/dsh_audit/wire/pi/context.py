@@ -1,43 +1,27 @@
 """Stage A: harness messages → the neutral context.
 
 Takes the messages of every log format: tool results as blocks inside user messages (formats 0 to 3) and as
-messages of role ``tool`` (format 4).
+messages of role ``tool`` (format 4). Which message is the system prompt, and what later system and developer
+messages become, depends on the release.
 
-Source: wire-pi-ai 2.1, 4.1, 4.2, 7; dsh-llm-pi-ai 0.1.0-rc.8 context, replay.
+Source: wire-pi-ai 2.1, 4.1, 7; dsh-llm-pi-ai 0.1.0-rc.8, 0.1.2-rc.1, 0.1.5-rc.1, 0.2.1-rc.2 context.
 """
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
 from dsh_audit import ecma
 from dsh_audit.events import Json
-from dsh_audit.wire.pi.neutral import Assistant, Context, Image, Message, Part, Text, ToolResult, User
+from dsh_audit.wire.pi.images import ImageSource, has_image, image_parts
+from dsh_audit.wire.pi.neutral import Context, Message, Part, System, Text, ToolResult, User
 from dsh_audit.wire.pi.refusal import no_request
 from dsh_audit.wire.pi.replay import neutral_assistant
+from dsh_audit.wire.pi.versions import PiRules
 
 NO_OUTPUT = "(no output)"
-
-
-@dataclass(frozen=True, slots=True)
-class ImageVersion:
-    """The request version of an attachment.
-
-    Args:
-        data: the bytes that are sent.
-        width, height: of this version, in pixels; printed in the handle text.
-    """
-
-    data: bytes
-    media_type: str
-    width: int
-    height: int
-
-
-ReadImage = Callable[[dict[str, Json]], ImageVersion]
-"""An image block's ``attachment`` → what is sent for it."""
+Sourced = tuple[int | None, dict[str, Json]]
+"""(seq of the log event, message)."""
 
 
 def owns_every_route(_provider: str) -> bool:
@@ -46,62 +30,67 @@ def owns_every_route(_provider: str) -> bool:
 
 
 def build_context(
-    messages: Iterable[tuple[int | None, dict[str, Json]]],
+    messages: Sequence[Sourced],
+    rules: PiRules,
     *,
     system: str | None = None,
     tools: Iterable[dict[str, Json]] = (),
     owns: Callable[[str], bool] = owns_every_route,
-    read_image: ReadImage | None = None,
-    image_handles: bool = True,
+    images: ImageSource | None = None,
 ) -> Context:
     """Convert a request's history.
 
     Args:
-        messages: (seq, message) in surface order, without the head system message of formats 3 and later.
+        messages: in surface order.
+        system: the prompt that is not among the messages.
         owns: whether the adapter that serves this request also owned a provider route; replay state of any
             other route never reaches it.
-        read_image: needed when a message holds an image.
-        image_handles: whether a text that names the attachment goes before each image.
+        images: needed when a message holds an image.
 
     Raises:
-        PiRefusedError: an image stands where the adapter refuses it.
+        PiRefusedError: a message holds what the adapter refuses.
     """
-    converter = _Converter(owns, _ImageReader(read_image, image_handles))
-    for seq, message in messages:
+    prompt, rest = split_prompt(messages, system, rules)
+    converter = _Converter(rules, owns, images, {tool["name"]: tool for tool in reversed(list(tools))})
+    for seq, message in rest:
         converter.add(message, seq)
-    return Context(system, tuple(converter.messages), tuple(_tool(tool) for tool in tools))
+    shown = tools if not rules.has_transcripts else (tool for tool in tools if not tool.get("deferLoading"))
+    return Context(prompt, tuple(converter.messages), tuple(map(_tool, shown)))
+
+
+def split_prompt(
+    messages: Sequence[Sourced], system: str | None, rules: PiRules
+) -> tuple[str | None, Sequence[Sourced]]:
+    """The system prompt and the messages after it."""
+    if rules.prompt == "first" and system is None and messages and messages[0][1]["role"] == "system":
+        return flat_text(messages[0][1]["content"]), messages[1:]
+    if rules.prompt != "leading":
+        return system, messages
+    roles = [message["role"] for _, message in messages]
+    count = next((at for at, role in enumerate(roles) if role != "system"), len(roles))
+    texts = [system or "", *(flat_text(message["content"]) for _, message in messages[:count])]
+    return ecma.join(["\n\n".join(text for text in texts if text)]), messages[count:]
 
 
 def _tool(tool: dict[str, Json]) -> dict[str, Json]:
     return {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
 
 
-class _ImageReader:
-    """Turns image blocks into parts."""
-
-    def __init__(self, read: ReadImage | None, handles: bool) -> None:
-        self._read = read
-        self._handles = handles
-
-    def parts(self, block: dict[str, Json]) -> list[Part]:
-        if self._read is None:
-            raise no_request("the request holds an image and no attachment store is given")
-        attachment = block["attachment"]
-        version = self._read(attachment)
-        image = Image(version.media_type, base64.b64encode(version.data).decode("ascii"))
-        if not self._handles:
-            return [image]
-        size = f"{version.width}x{version.height}px"
-        return [Text(f"Image {attachment['attachmentId']}; request image {size}."), image]
-
-
 class _Converter:
     """Walks the history once and remembers the tool names of earlier calls."""
 
-    def __init__(self, owns: Callable[[str], bool], images: _ImageReader) -> None:
+    def __init__(
+        self,
+        rules: PiRules,
+        owns: Callable[[str], bool],
+        images: ImageSource | None,
+        tools: dict[str, dict[str, Json]],
+    ) -> None:
         self.messages: list[Message] = []
+        self._rules = rules
         self._owns = owns
         self._images = images
+        self._tools = tools
         self._names: dict[str, str] = {}
 
     def add(self, message: dict[str, Json], seq: int | None) -> None:
@@ -109,8 +98,9 @@ class _Converter:
             case "assistant":
                 self._add_assistant(message, seq)
             case "system":
-                _refuse_image(message["content"], "system")
-                self.messages.append(User(_flat_text(message["content"]), seq))
+                self._add_system(message["content"], seq)
+            case "developer":
+                self._add_developer(message["content"], seq)
             case "tool":
                 self._add_result(message, seq)
             case _:
@@ -118,11 +108,31 @@ class _Converter:
 
     def _add_assistant(self, message: dict[str, Json], seq: int | None) -> None:
         _refuse_image(message["content"], "assistant")
-        assistant: Assistant = neutral_assistant(message, seq, self._owns)
         for block in message["content"]:
             if block.get("type") == "tool-call":
                 self._names[block["id"]] = block["name"]
-        self.messages.append(assistant)
+        self.messages.append(neutral_assistant(message, seq, self._owns, self._rules))
+
+    def _add_system(self, blocks: list[dict[str, Json]], seq: int | None) -> None:
+        _refuse_image(blocks, "system")
+        text = flat_text(blocks)
+        if self._rules.later_system == "user":
+            self.messages.append(User(text, seq))
+        elif text:
+            self.messages.append(System(text, seq=seq))
+
+    def _add_developer(self, blocks: list[dict[str, Json]], seq: int | None) -> None:
+        """Instructions, tool additions and removals."""
+        texts = [block["text"] for block in blocks if block["type"] == "text" and block["text"]]
+        added = [block["toolName"] for block in blocks if block["type"] == "tool-addition"]
+        removed = [block["toolName"] for block in blocks if block["type"] == "tool-removal"]
+        unknown = [name for name in added if name not in self._tools]
+        if unknown:
+            raise no_request(f'a tool update names the undeclared tool "{unknown[0]}"')
+        if texts or added or removed:
+            definitions = tuple(_tool(self._tools[name]) for name in added)
+            text = ecma.join(["\n".join(texts)])
+            self.messages.append(System(text, definitions, tuple(removed), seq))
 
     def _add_user(self, blocks: list[dict[str, Json]], seq: int | None) -> None:
         results = [block for block in blocks if block["type"] == "tool-result"]
@@ -143,33 +153,28 @@ class _Converter:
     def _content(self, blocks: list[dict[str, Json]]) -> str | tuple[Part, ...]:
         """One string, or parts when an image is among the blocks, nested results included."""
         if not has_image(blocks):
-            return _flat_text(blocks, nested=True)
+            return flat_text(blocks, nested=True)
         parts: list[Part] = []
         for block in blocks:
             match block["type"]:
                 case "text":
                     parts += [Text(block["text"])] if block["text"] else []
                 case "image":
-                    parts += self._images.parts(block)
+                    parts += image_parts(block, self._images)
                 case "tool-result":
                     inner = self._content(block["content"])
                     parts += inner if not isinstance(inner, str) else [Text(inner)] if inner else []
+        if all(isinstance(part, Text) for part in parts):
+            return ecma.join(part.text for part in parts if isinstance(part, Text))
         return tuple(parts)
 
 
-def _flat_text(blocks: list[dict[str, Json]], *, nested: bool = False) -> str:
+def flat_text(blocks: list[dict[str, Json]], *, nested: bool = False) -> str:
+    """The texts of a message joined with nothing; those of nested results only where asked for."""
     return ecma.join(
-        block["text"] if block["type"] == "text" else _flat_text(block["content"], nested=True)
+        block["text"] if block["type"] == "text" else flat_text(block["content"], nested=True)
         for block in blocks
         if block["type"] == "text" or (nested and block["type"] == "tool-result")
-    )
-
-
-def has_image(blocks: list[dict[str, Json]]) -> bool:
-    """Whether an image is among the blocks or inside one of their nested results."""
-    return any(
-        block["type"] == "image" or (block["type"] == "tool-result" and has_image(block["content"]))
-        for block in blocks
     )
 
 

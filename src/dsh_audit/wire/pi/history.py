@@ -19,6 +19,7 @@ from dsh_audit.wire.pi.neutral import (
     Image,
     Message,
     Part,
+    System,
     Text,
     Thinking,
     ToolResult,
@@ -49,14 +50,14 @@ def transform(
 
 def _without_images(message: Message) -> Message:
     if isinstance(message, User) and not isinstance(message.content, str):
-        return replace(message, content=_replace_images(message.content, _USER_IMAGE))
+        return replace(message, content=replace_images(message.content, _USER_IMAGE))
     if isinstance(message, ToolResult):
-        return replace(message, content=_replace_images(message.content, _RESULT_IMAGE))
+        return replace(message, content=replace_images(message.content, _RESULT_IMAGE))
     return message
 
 
-def _replace_images(parts: tuple[Part, ...], stand_in: str) -> tuple[Part, ...]:
-    """One stand-in a run of images; a text that equals it absorbs the run after it."""
+def replace_images(parts: tuple[Part, ...], stand_in: str) -> tuple[Part, ...]:
+    """One stand-in for each run of images; a text that equals it absorbs the run after it."""
     shown: list[Part] = []
     for part in parts:
         is_image = isinstance(part, Image)
@@ -107,7 +108,7 @@ class _Rewriter:
         new_id = self._rewrite_id(block.id, message)
         if new_id != block.id:
             self._ids[block.id] = new_id
-        return Call(new_id, block.name, block.arguments)
+        return Call(new_id, block.name, block.arguments, namespace=block.namespace)
 
 
 def _repair(messages: Iterable[Message]) -> list[Message]:
@@ -115,6 +116,7 @@ def _repair(messages: Iterable[Message]) -> list[Message]:
     repaired: list[Message] = []
     outstanding: list[Call] = []
     seen: set[str] = set()
+    held: list[Message] = []
 
     def flush() -> None:
         for call in outstanding:
@@ -122,11 +124,17 @@ def _repair(messages: Iterable[Message]) -> list[Message]:
                 repaired.append(ToolResult(call.id, call.name, (Text(NO_RESULT),), True))
         outstanding.clear()
         seen.clear()
+        repaired.extend(held)
+        held.clear()
 
     for message in messages:
         if isinstance(message, ToolResult):
             seen.add(message.call_id)
             repaired.append(message)
+            continue
+        if isinstance(message, System):
+            # Transparent to calls: it waits until the results are in.
+            (held if outstanding else repaired).append(message)
             continue
         flush()
         if isinstance(message, Assistant):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dsh_audit.wire.pi.compat import completions_compat, vendors_of
 from dsh_audit.wire.pi.refusal import no_request
-from dsh_audit.wire.pi.settings import Settings
+from dsh_audit.wire.pi.settings import Settings, compat_flag
 
 HttpHeaders = list[tuple[str, str]]
 
@@ -15,8 +15,16 @@ HttpHeaders = list[tuple[str, str]]
 def session_headers(settings: Settings) -> HttpHeaders:
     """The headers that carry the session id."""
     session_id = settings.session_id
-    if not session_id or settings.retention == "none":
+    if not session_id:
         return []
+    names = [] if settings.retention == "none" else _affinity_names(settings)
+    is_opencode = settings.model["provider"] in ("opencode", "opencode-go") and settings.reuses_provider
+    if settings.rules.has_transcripts and is_opencode:
+        names.append("x-opencode-session")
+    return [(name, session_id) for name in names]
+
+
+def _affinity_names(settings: Settings) -> list[str]:
     model = settings.model
     match model["api"]:
         case "openai-responses":
@@ -29,12 +37,20 @@ def session_headers(settings: Settings) -> HttpHeaders:
                 names = _openai_names(compat["sessionAffinityFormat"])
                 names += [] if names == ["x-session-id"] else ["x-session-affinity"]
         case "anthropic-messages":
-            sends = (model.get("compat") or {}).get("sendSessionAffinityHeaders")
-            plain = not settings.is_oauth and model["provider"] != "github-copilot"
-            names = ["x-session-affinity"] if sends and plain else []
+            names = _anthropic_names(settings)
         case _:
             names = []
-    return [(name, session_id) for name in names]
+    return names
+
+
+def _anthropic_names(settings: Settings) -> list[str]:
+    routed = settings.rules.has_transcripts and _format(settings) == "openrouter"
+    sends = compat_flag(settings.compat, "sendSessionAffinityHeaders", routed)
+    if not sends or settings.is_oauth or settings.model["provider"] == "github-copilot":
+        return []
+    name = settings.compat.get("sessionAffinityFormat") or ("openrouter" if routed else "")
+    is_router = settings.rules.has_transcripts and name == "openrouter"
+    return ["x-session-id"] if is_router else ["x-session-affinity"]
 
 
 def _format(settings: Settings) -> str:

@@ -5,11 +5,12 @@ Source: wire-pi-ai 4.4, 6.3; pi-ai 0.82.1 utils/estimate, api/simple-options.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 
 from dsh_audit import ecma
 from dsh_audit.events import Json
-from dsh_audit.wire.pi.neutral import Assistant, Call, Context, Message, Part, Text
+from dsh_audit.wire.pi.neutral import Assistant, Call, Context, Part, System, Text, ToolResult, User
 from dsh_audit.wire.pi.versions import PiRules
 
 SAFETY_TOKENS = 4096
@@ -19,13 +20,21 @@ _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384}
 
 def estimate_tokens(context: Context, rules: PiRules) -> int:
     """Tokens of the context before the history transform; each message is rounded up."""
-    sizes = [message_units(message) for message in context.messages]
-    sizes.append(ecma.length(context.system or ""))
-    sizes.append(ecma.length(ecma.stringify_text(list(context.tools))) if context.tools else 0)
+    sizes = [ecma.length(context.system or ""), _json_units(context.tools)]
+    for message in context.messages:
+        if isinstance(message, System):
+            removed = [{"name": name} for name in message.removed]
+            sizes += [ecma.length(message.text), _json_units(message.added), _json_units(removed)]
+        else:
+            sizes.append(message_units(message))
     return sum(ceil(size / rules.units_per_token) for size in sizes)
 
 
-def message_units(message: Message) -> int:
+def _json_units(tools: Sequence[Json]) -> int:
+    return ecma.length(ecma.stringify_text(list(tools))) if tools else 0
+
+
+def message_units(message: User | Assistant | ToolResult) -> int:
     """The UTF-16 code units that the estimate counts for one message."""
     if not isinstance(message, Assistant):
         content = message.content
@@ -57,10 +66,22 @@ class OutputLimit:
 
     def with_budget(self, logged: int | None, effort: str, budgets: dict[str, Json]) -> tuple[int, int]:
         """(max_tokens, thinking budget) of a budget-based thinking request."""
-        level = "high" if effort in ("xhigh", "max") else effort
-        budget = {**_BUDGETS, **budgets}[level]
+        budget = thinking_budget(effort, budgets)
         wanted = min(self.plain(logged) + budget, self._declared)
         if wanted <= budget:
             budget = max(0, wanted - 1024)
         limit = min(wanted, self._room)
         return limit, min(budget, max(0, limit - 1024)) or 1024
+
+
+def thinking_budget(effort: str, budgets: dict[str, Json]) -> int:
+    """The budget of a level: configured, else pi-ai's own; the two highest count as high."""
+    level = "high" if effort in ("xhigh", "max") else effort
+    budget: int = {**_BUDGETS, **budgets}[level]
+    return budget
+
+
+def answer_budget(effort: str, budgets: dict[str, Json], ceiling: int) -> int | None:
+    """The budget that leaves 1024 tokens under a shared limit for the answer; None when nothing is left."""
+    budget = min(thinking_budget(effort, budgets), max(0, ceiling - 1024))
+    return budget if budget > 0 else None

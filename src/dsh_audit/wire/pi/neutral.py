@@ -45,10 +45,21 @@ class Call:
     name: str
     arguments: dict[str, Json]
     signature: str | None = None
+    namespace: str | None = None
 
 
 Part: TypeAlias = Text | Image
 Block: TypeAlias = Text | Thinking | Call
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A change of instructions and tools in the middle of the history (pi-ai 1.3.0)."""
+
+    text: str
+    added: tuple[dict[str, Json], ...] = ()
+    removed: tuple[str, ...] = ()
+    seq: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Assistant:
-    """An assistant message with the model it claims to come from."""
+    """An assistant message, the model it claims to come from and, if known, the effort behind it."""
 
     blocks: tuple[Block, ...]
     api: str
@@ -69,6 +80,7 @@ class Assistant:
     model: str
     stop_reason: str
     seq: int | None = None
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +94,7 @@ class ToolResult:
     seq: int | None = None
 
 
-Message: TypeAlias = User | Assistant | ToolResult
+Message: TypeAlias = System | User | Assistant | ToolResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,19 @@ DEFAULT_CONTEXT_WINDOW = 262144
 DEFAULT_MAX_TOKENS = 32768
 DEFAULT_INPUT = ("text",)
 _NO_COST = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
-_RESPONSES_FIELDS = frozenset({"supportsDeveloperRole", "supportsStrictMode", "supportsLongCacheRetention"})
+_RESPONSES_FIELDS = frozenset(
+    {
+        *("supportsDeveloperRole", "supportsStrictMode", "supportsLongCacheRetention"),
+        "supportsMaxOutputTokens",
+    }
+)
 _OFFERED: dict[str, frozenset[str]] = {
     "openai-completions": frozenset(
         {
             *("supportsStore", "supportsDeveloperRole", "supportsReasoningEffort"),
             *("supportsUsageInStreaming", "maxTokensField", "requiresToolResultName"),
-            *("requiresAssistantAfterToolResult",),
+            *("requiresAssistantAfterToolResult", "supportsFinishReason", "chatTemplateArgs", "vllmPriority"),
+            *("supportsThinkingTokenBudget", "thinkingTokenBudgetField"),
             *("requiresThinkingAsText", "requiresReasoningContentOnAssistantMessages", "thinkingFormat"),
             *("chatTemplateKwargs", "supportsStrictMode", "cacheControlFormat", "supportsLongCacheRetention"),
         }

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from dsh_audit import ecma
 from dsh_audit.events import Json
 from dsh_audit.wire.pi.neutral import Assistant, Block, Call, Text, Thinking
+from dsh_audit.wire.pi.versions import PiRules
 
 FOREIGN = "dsh-foreign"
 _STOP_REASONS = ("stop", "length", "toolUse", "error", "aborted")
 _TYPES = ("text", "reasoning", "tool-call")
 _SIGNATURES = ("textSignature", "thinkingSignature", "thoughtSignature")
+_RESPONSE_TEXTS = ("responseModel", "responseId")
 
 
 def parse_arguments(text: str) -> dict[str, Json]:
@@ -26,23 +28,29 @@ def parse_arguments(text: str) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def neutral_assistant(message: dict[str, Json], seq: int | None, owns: Callable[[str], bool]) -> Assistant:
+def neutral_assistant(
+    message: dict[str, Json], seq: int | None, owns: Callable[[str], bool], rules: PiRules
+) -> Assistant:
     """Convert one assistant message: with its replay state when that can be used, else as a foreign one."""
     source = message["source"]
     content = message["content"]
     if source.get("kind") == "model" and owns(source["provider"]):
         state = source.get("replayState")
-        if _is_usable(state, source, content):
-            return _native(content, state, seq)
+        if _is_usable(state, source, content, rules):
+            return _native(content, state, seq, rules)
     return _foreign(content, source, seq)
 
 
-def _native(content: list[dict[str, Json]], state: dict[str, Json], seq: int | None) -> Assistant:
+def _native(
+    content: list[dict[str, Json]], state: dict[str, Json], seq: int | None, rules: PiRules
+) -> Assistant:
     response = state["response"]
+    model = response["model"]
+    if rules.names_response_model and response["api"] == "anthropic-messages":
+        model = response.get("responseModel", model)
+    level = response.get("providerThinkingLevel") if rules.managed_effort != "no" else None
     blocks = tuple(_block(block, replay) for block, replay in zip(content, state["blocks"], strict=True))
-    return Assistant(
-        blocks, response["api"], response["provider"], response["model"], response["stopReason"], seq
-    )
+    return Assistant(blocks, response["api"], response["provider"], model, response["stopReason"], seq, level)
 
 
 def _foreign(content: list[dict[str, Json]], source: dict[str, Json], seq: int | None) -> Assistant:
@@ -61,41 +69,44 @@ def _block(block: dict[str, Json], replay: dict[str, Json]) -> Block:
             return Thinking(block["text"], replay.get("thinkingSignature"), replay.get("redacted") is True)
         case _:
             arguments = parse_arguments(block["arguments"])
-            return Call(block["id"], block["name"], arguments, replay.get("thoughtSignature"))
+            signature, namespace = replay.get("thoughtSignature"), replay.get("namespace")
+            return Call(block["id"], block["name"], arguments, signature, namespace)
 
 
-def _is_usable(state: Json, source: dict[str, Json], content: list[dict[str, Json]]) -> bool:
-    if not isinstance(state, dict) or not _is_response(state.get("response"), source):
+def _is_usable(state: Json, source: dict[str, Json], content: list[dict[str, Json]], rules: PiRules) -> bool:
+    if not isinstance(state, dict) or not _is_response(state.get("response"), source, rules):
         return False
     blocks = state.get("blocks")
     return (
         isinstance(blocks, list)
-        and all(map(_is_replay_block, blocks))
+        and all(_is_replay_block(block, rules) for block in blocks)
         and len(blocks) == len(content)
         and all(replay["type"] == block.get("type") for replay, block in zip(blocks, content, strict=True))
     )
 
 
-def _is_response(response: Json, source: dict[str, Json]) -> bool:
+def _is_response(response: Json, source: dict[str, Json], rules: PiRules) -> bool:
     if not isinstance(response, dict):
         return False
     version = response.get("version")
+    level = () if rules.managed_effort == "no" else ("providerThinkingLevel",)
     return (
         response.get("kind") == "pi-ai"
         and version == 2
         and not isinstance(version, bool)
         and all(isinstance(response.get(key), str) and response[key] for key in ("api", "provider", "model"))
         and response.get("stopReason") in _STOP_REASONS
-        and all(isinstance(response.get(key, ""), str) for key in ("responseModel", "responseId"))
+        and all(isinstance(response.get(key, ""), str) for key in (*_RESPONSE_TEXTS, *level))
         and response["provider"] == source["provider"]
         and response["model"] == source["model"]
     )
 
 
-def _is_replay_block(block: Json) -> bool:
+def _is_replay_block(block: Json, rules: PiRules) -> bool:
+    namespace = ("namespace",) if rules.has_transcripts else ()
     return (
         isinstance(block, dict)
         and block.get("type") in _TYPES
-        and all(isinstance(block.get(key, ""), str) for key in _SIGNATURES)
+        and all(isinstance(block.get(key, ""), str) for key in (*_SIGNATURES, *namespace))
         and isinstance(block.get("redacted", False), bool)
     )

@@ -11,7 +11,8 @@ from dsh_audit.wire.pi.assemble import Seqs, assemble
 from dsh_audit.wire.pi.limits import OutputLimit
 from dsh_audit.wire.pi.neutral import Context
 from dsh_audit.wire.pi.responses_input import response_items
-from dsh_audit.wire.pi.settings import Settings
+from dsh_audit.wire.pi.responses_items import response_tools
+from dsh_audit.wire.pi.settings import Settings, compat_flag, sampling_members
 
 CACHE_KEY_POINTS = 64
 PAIRED_PROVIDERS = frozenset({"openai", "openai-codex", "opencode"})
@@ -22,43 +23,59 @@ _ENCRYPTED = ["reasoning.encrypted_content"]
 def encode_responses(context: Context, settings: Settings, seqs: Seqs) -> Body:
     """The body of a Responses request."""
     model, compat = settings.model, settings.model.get("compat") or {}
-    items = response_items(context, model, PAIRED_PROVIDERS, settings.rules, seqs)
+    strict = compat_flag(compat, "supportsStrictMode", False)
+    update = _effort_update(compat, settings)
+    limit = OutputLimit(model, context, settings.rules).plain(settings.max_tokens)
+    items, tools = response_items(context, settings, PAIRED_PROVIDERS, seqs, strict=strict, update=update)
     params: dict[str, Json] = {"model": model["id"], "input": None, "stream": True}
-    if settings.retention != "none" and settings.session_id is not None:
-        params["prompt_cache_key"] = settings.session_id[:CACHE_KEY_POINTS]
-    if settings.retention == "long" and compat_flag(compat, "supportsLongCacheRetention", True):
-        params["prompt_cache_retention"] = "24h"
-    if settings.retention == "none" and compat_flag(compat, "supportsExplicitPromptCacheMode", False):
-        params["prompt_cache_options"] = {"mode": "explicit"}
-    params |= common_members(context, settings)
+    params |= _cache_members(compat, settings)
+    params |= common_members(limit, settings)
+    if settings.is_chatgpt and settings.rules.has_transcripts:
+        for refused in ("max_output_tokens", "temperature", "prompt_cache_retention", "prompt_cache_options"):
+            params.pop(refused, None)
     # Duplicate names: the first place, the last definition.
-    tools = list({tool["name"]: tool for tool in context.tools}.values())
-    if tools:
-        params["tools"] = response_tools(tools, compat_flag(compat, "supportsStrictMode", False))
+    unique = list({tool["name"]: tool for tool in tools}.values())
+    if unique:
+        params["tools"] = response_tools(unique, strict)
     if settings.is_reasoning:
-        params |= _reasoning(settings)
+        params |= _reasoning(settings, update)
+    params |= sampling_members(settings)
     return assemble(params, "input", items, seqs)
 
 
-def compat_flag(compat: dict[str, Json], field: str, default: bool) -> bool:
-    """A compat field, null counting as unset."""
-    value = compat.get(field)
-    return default if value is None else bool(value)
-
-
-def common_members(context: Context, settings: Settings) -> dict[str, Json]:
-    """store, max_output_tokens and temperature."""
-    limit = OutputLimit(settings.model, context, settings.rules).plain(settings.max_tokens)
-    members: dict[str, Json] = {"store": False, "max_output_tokens": max(limit, _MIN_OUTPUT)}
-    if settings.temperature is not None:
-        members["temperature"] = settings.temperature
+def _cache_members(compat: dict[str, Json], settings: Settings) -> dict[str, Json]:
+    members: dict[str, Json] = {}
+    if settings.retention != "none" and settings.session_id is not None:
+        members["prompt_cache_key"] = settings.session_id[:CACHE_KEY_POINTS]
+    is_explicit = compat_flag(compat, "supportsExplicitPromptCacheMode", False)
+    has_ttl = is_explicit and settings.rules.has_output_flags
+    if settings.retention == "long" and compat_flag(compat, "supportsLongCacheRetention", True):
+        member: dict[str, Json] = {"prompt_cache_options": {"ttl": "30m"}}
+        members |= member if has_ttl else {"prompt_cache_retention": "24h"}
+    if settings.retention == "none" and is_explicit:
+        members["prompt_cache_options"] = {"mode": "explicit"}
     return members
 
 
-def response_tools(tools: list[dict[str, Json]], has_strict: bool) -> list[Json]:
-    """Tool definitions, flat."""
-    strict = {"strict": False} if has_strict else {}
-    return [{"type": "function", **tool, **strict} for tool in tools]
+def _effort_update(compat: dict[str, Json], settings: Settings) -> str | None:
+    """The effort that goes into the input instead of the settings (pi-ai 1.3.0)."""
+    takes_updates = settings.rules.has_transcripts and compat_flag(compat, "supportsMidConvoEffort", False)
+    if not takes_updates or not settings.effort or settings.is_chatgpt:
+        return None
+    return settings.level(settings.effort, settings.effort)
+
+
+def common_members(limit: int, settings: Settings) -> dict[str, Json]:
+    """store, max_output_tokens and temperature."""
+    members: dict[str, Json] = {"store": False}
+    compat = settings.model.get("compat") or {}
+    is_azure = settings.model["api"] == "azure-openai-responses"
+    has_flag = settings.rules.has_output_flags and not is_azure
+    if not has_flag or compat_flag(compat, "supportsMaxOutputTokens", True):
+        members["max_output_tokens"] = max(limit, _MIN_OUTPUT)
+    if settings.temperature is not None:
+        members["temperature"] = settings.temperature
+    return members
 
 
 def reasoning_with_effort(settings: Settings, effort: str) -> dict[str, Json]:
@@ -67,11 +84,13 @@ def reasoning_with_effort(settings: Settings, effort: str) -> dict[str, Json]:
     return {"reasoning": {"effort": wire_level, "summary": "auto"}, "include": _ENCRYPTED}
 
 
-def _reasoning(settings: Settings) -> dict[str, Json]:
+def _reasoning(settings: Settings, update: str | None) -> dict[str, Json]:
     provider = settings.model["provider"]
     members: dict[str, Json] = {}
     if settings.effort:
         members = reasoning_with_effort(settings, settings.effort)
+        if update is not None:
+            members["reasoning"]["effort"] = "medium"
     elif provider != "github-copilot" and settings.has_off:
         members = {"reasoning": {"effort": settings.level("off", "none")}}
     if provider == "xai":

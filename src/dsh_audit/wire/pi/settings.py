@@ -24,6 +24,8 @@ class Settings:
         effort: a level other than off that the model supports, or None.
         max_tokens: the logged limit.
         is_oauth: whether the effective key is an Anthropic OAuth token.
+        reuses_provider: whether pi-ai's own provider of that key serves the route (the profile names no api).
+        is_chatgpt: whether the request goes to OpenAI itself with a ChatGPT sign-in instead of a key.
     """
 
     model: dict[str, Json]
@@ -35,7 +37,14 @@ class Settings:
     session_id: str | None = None
     thinking_budgets: dict[str, Json] = field(default_factory=dict)
     is_oauth: bool = False
+    is_chatgpt: bool = False
+    reuses_provider: bool = False
     env: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def compat(self) -> dict[str, Json]:
+        """The compat block of the resolved model."""
+        return self.model.get("compat") or {}
 
     @property
     def levels(self) -> dict[str, Json]:
@@ -56,6 +65,29 @@ class Settings:
     def is_reasoning(self) -> bool:
         """Whether the model reasons."""
         return bool(self.model["reasoning"])
+
+
+def compat_flag(compat: dict[str, Json], field_name: str, default: bool) -> bool:
+    """A compat field, null counting as unset."""
+    value = compat.get(field_name)
+    return default if value is None else bool(value)
+
+
+def is_chatgpt(model: dict[str, Json], key: str) -> bool:
+    """Whether a key is a ChatGPT sign-in: OpenAI's own keys start with ``sk-``."""
+    is_openai = model["provider"] == "openai" and model["baseUrl"] == "https://api.openai.com/v1"
+    return is_openai and bool(key) and not key.startswith("sk-")
+
+
+def sampling_members(settings: Settings) -> dict[str, Json]:
+    """Sampling parameters of the catalogue entry; they override members of the body."""
+    if not settings.rules.has_thinking_budgets:
+        return {}
+    members = dict(settings.model.get("samplingParams") or {})
+    if settings.rules.has_transcripts:
+        level = settings.effort or next(iter(supported_levels(settings.model)), "off")
+        members |= (settings.model.get("samplingParamsByThinkingLevel") or {}).get(level) or {}
+    return members
 
 
 def retention_of(profile: dict[str, Json], env: dict[str, str]) -> Retention:
