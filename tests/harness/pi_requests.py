@@ -188,9 +188,7 @@ def random_request(rng: Random, catalogues: dict[str, dict[str, dict[str, Json]]
         catalogues: provider key → model id → catalogue entry.
     """
     route = rng.choice(HAND_ROUTES) if rng.random() < 0.45 else rng.choice(PROBED_ROUTES)
-    known = {
-        name: entry for name, entry in catalogues.get(route, {}).items() if entry["api"] in (*APIS, AZURE)
-    }
+    known = {name: entry for name, entry in catalogues.get(route, {}).items() if entry["api"] in (*APIS, AZURE)}
     if not known and catalogues.get(route):
         route = "acme"
     profile, model_id, api = _profile(rng, route, known, release)
@@ -335,9 +333,7 @@ def _entry(rng: Random, api: str, release: Release) -> dict[str, Json]:
     if rng.random() < 0.4:
         entry["input"] = rng.choice((["text"], ["text", "image"], []))
     if rng.random() < 0.6:
-        levels: dict[str, Json] = {
-            level: rng.choice((level, "wire", "none")) for level in LEVELS if rng.random() < 0.6
-        }
+        levels: dict[str, Json] = {level: rng.choice((level, "wire", "none")) for level in LEVELS if rng.random() < 0.6}
         if rng.random() < 0.5:
             levels["off"] = rng.choice((None, "none", "off"))
         entry["reasoningEfforts"] = levels if set(levels) - {"off"} else False

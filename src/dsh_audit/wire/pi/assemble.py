@@ -46,9 +46,7 @@ def assemble(params: dict[str, Json], list_key: str, items: list[WireItem], seqs
     return Body.of(_fragments(params, list_key, items, seqs))
 
 
-def _fragments(
-    params: dict[str, Json], list_key: str, items: list[WireItem], seqs: Seqs
-) -> Iterator[Fragment]:
+def _fragments(params: dict[str, Json], list_key: str, items: list[WireItem], seqs: Seqs) -> Iterator[Fragment]:
     sources = {"system": seqs.system, "tools": seqs.tools}
     mark = b"{"
     for key, value in params.items():

@@ -78,6 +78,4 @@ def _package(directory: Path) -> Path:
     for place in (directory, directory / _PACKAGE):
         if (place / "dist" / "providers" / "data").is_dir() and (place / "package.json").is_file():
             return place
-    raise DeploymentError(
-        f"{directory} holds no pi-ai package", hint="name the directory that holds its package.json"
-    )
+    raise DeploymentError(f"{directory} holds no pi-ai package", hint="name the directory that holds its package.json")

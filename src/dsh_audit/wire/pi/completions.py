@@ -66,9 +66,7 @@ def _cache_members(compat: dict[str, Json], settings: Settings) -> dict[str, Jso
     return members
 
 
-def _tools(
-    context: Context, tools: tuple[dict[str, Json], ...], compat: dict[str, Json]
-) -> list[Json] | None:
+def _tools(context: Context, tools: tuple[dict[str, Json], ...], compat: dict[str, Json]) -> list[Json] | None:
     """The tools; an empty list when there are none but the history calls some."""
     if not tools:
         return [] if _has_tool_history(context) else None

@@ -109,9 +109,7 @@ def _image_part(image: Image) -> dict[str, Json]:
 class _Writer:
     """Writes the transformed history; remembers whether the last thing was a run of tool results."""
 
-    def __init__(
-        self, model: dict[str, Json], compat: dict[str, Json], rules: PiRules, adds_in_place: bool
-    ) -> None:
+    def __init__(self, model: dict[str, Json], compat: dict[str, Json], rules: PiRules, adds_in_place: bool) -> None:
         self.items: list[WireItem] = []
         self._rules = rules
         self._adds_in_place = adds_in_place

@@ -57,8 +57,7 @@ class ImageSource:
 def has_image(blocks: list[dict[str, Json]]) -> bool:
     """Whether an image is among the blocks or inside one of their nested results."""
     return any(
-        block["type"] == "image" or (block["type"] == "tool-result" and has_image(block["content"]))
-        for block in blocks
+        block["type"] == "image" or (block["type"] == "tool-result" and has_image(block["content"])) for block in blocks
     )
 
 

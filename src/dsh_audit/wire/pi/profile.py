@@ -139,9 +139,7 @@ def _reasoning(entry: dict[str, Json], base: dict[str, Json]) -> dict[str, Json]
     }
 
 
-def _compat(
-    entry: dict[str, Json], route: dict[str, Json] | None, base: dict[str, Json], api: str
-) -> dict[str, Json]:
+def _compat(entry: dict[str, Json], route: dict[str, Json] | None, base: dict[str, Json], api: str) -> dict[str, Json]:
     offered = _OFFERED.get(api, frozenset())
     configured = {field: value for field, value in _set_fields(route) if field in offered}
     configured |= dict(_set_fields(entry.get("compat")))

@@ -64,7 +64,5 @@ def _has_common_members(detail: dict[str, Json]) -> bool:
     identifier, index = detail.get("id"), detail.get("index", 0)
     is_number = isinstance(index, int | float) and not isinstance(index, bool)
     return (
-        (identifier is None or isinstance(identifier, str))
-        and isinstance(detail.get("format", ""), str)
-        and is_number
+        (identifier is None or isinstance(identifier, str)) and isinstance(detail.get("format", ""), str) and is_number
     )

@@ -41,9 +41,7 @@ def neutral_assistant(
     return _foreign(content, source, seq)
 
 
-def _native(
-    content: list[dict[str, Json]], state: dict[str, Json], seq: int | None, rules: PiRules
-) -> Assistant:
+def _native(content: list[dict[str, Json]], state: dict[str, Json], seq: int | None, rules: PiRules) -> Assistant:
     response = state["response"]
     model = response["model"]
     if rules.names_response_model and response["api"] == "anthropic-messages":

@@ -19,9 +19,7 @@ _ID_UNITS = 64
 _PHASES = ("commentary", "final_answer")
 
 
-def response_tools(
-    tools: Sequence[dict[str, Json]], has_strict: bool, *, deferred: bool = False
-) -> list[Json]:
+def response_tools(tools: Sequence[dict[str, Json]], has_strict: bool, *, deferred: bool = False) -> list[Json]:
     """Tool definitions, flat."""
     loading = {"defer_loading": True} if deferred else {}
     strict = {"strict": False} if has_strict else {}
@@ -80,11 +78,7 @@ def _assistant(message: Assistant, model: dict[str, Json], number: int, rules: P
         else:
             item = _call_item(block, is_sibling)
             shows_namespace = rules.has_transcripts and same_route and not is_sibling
-            yield (
-                {**item, "namespace": block.namespace}
-                if shows_namespace and block.namespace is not None
-                else item
-            )
+            yield ({**item, "namespace": block.namespace} if shows_namespace and block.namespace is not None else item)
 
 
 def _reasoning_item(signature: str) -> Json:
