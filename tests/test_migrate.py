@@ -182,8 +182,8 @@ def test_closers_settle_first(closer: Row) -> None:
 
 
 def test_messages_without_chunks_have_an_empty_stream() -> None:
-    none: Row = {}
-    for sources in (none, {"sourceEventSeqs": []}):
+    choices: list[Row] = [{}, {"sourceEventSeqs": []}]
+    for sources in choices:
         out = run(1, 2, *renumbered(*OPEN, answer(2, **sources)))
         assert out[2]["data"]["stream"] == []
 

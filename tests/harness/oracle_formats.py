@@ -77,12 +77,23 @@ def _cut_stream(text: mmap.mmap) -> bytes:
     return text[text.rfind(b"\nimport { assertNever", 0, at) + 1 : text.find(_STREAM_END, at)]
 
 
+def raw_text(value: Any) -> str:
+    """JSON text that keeps −0 and infinite numbers, which JSON.stringify does not."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{ecma.stringify_text(key)}:{raw_text(value[key])}" for key in value) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(raw_text, value)) + "]"
+    if ecma.is_negative_zero(value):
+        return "-0"
+    return "1e400" if value == float("inf") else ecma.stringify_text(value)
+
+
 def ask(requests: Sequence[dict[str, Any]], *, timeout_s: float = 300) -> list[dict[str, Any]]:
     """Send requests to one run of ``formats.mjs``; see its head for their shape."""
     place = ensure_format_oracle()
     script = place / SCRIPT.name
     script.write_bytes(SCRIPT.read_bytes())
-    lines = b"".join(ecma.stringify(each) + b"\n" for each in requests)
+    lines = "".join(raw_text(each) + "\n" for each in requests).encode()
     done = subprocess.run(
         [str(node_binary(place.parent)), str(script)],
         input=lines,

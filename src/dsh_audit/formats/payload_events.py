@@ -159,8 +159,6 @@ _FIXED: dict[str, Shape] = {
     "tool-workflow/run-start": record({"runId": TEXT, "name": TEXT}),
     "tool-workflow/run-end": record({"runId": TEXT, "stopReason": literal("completed", "cancelled", "error")}),
     "tool/call": record({**STEP, "callId": TEXT, "name": TEXT, "arguments": STRING}),
-    "tool/code-dispatch-start": record(DISPATCH),
-    "tool/code-dispatch": record({**DISPATCH, "isError": BOOLEAN, "content": CONTENT}),
     "turn/start": record({"turn": COUNT}),
     "turn/end": record({"turn": COUNT, "reason": TURN_END_REASON}),
     "web/deepseek-search-llm-request": record({"endpoint": TEXT, "apiVersion": TEXT, "body": SEARCH}),
@@ -177,9 +175,12 @@ def payload_shapes(version: int) -> dict[str, Shape]:
     """
     user = _user_message(version)
     settled = {} if version < 2 else {"stream": ARRAY}
+    opaque = LOSSLESS if version < 2 else ANY
     marker = {} if version < 1 else {"sessionFormatVersion": ANY}
     shapes = {
         **_FIXED,
+        "tool/code-dispatch-start": record({**DISPATCH, "arguments": opaque}),
+        "tool/code-dispatch": record({**DISPATCH, "arguments": opaque, "isError": BOOLEAN, "content": CONTENT}),
         "agent/inbox/spliced": record(
             {"target": literal("next-turn", "next-step"), "start": COUNT, "inserted": array(user)},
             {"removedCount": COUNT, "outcome": literal("canceled")},
@@ -202,7 +203,7 @@ def payload_shapes(version: int) -> dict[str, Shape]:
         ),
         "tool/result": record(
             {**STEP, "message": tool_message(version)},
-            {"error": record({"name": TEXT, "code": TEXT}), "meta": LOSSLESS},
+            {"error": record({"name": TEXT, "code": TEXT}), "meta": opaque},
         ),
         "user/message": user,
     }

@@ -17,7 +17,6 @@ from dsh_audit.formats.shapes import (
     ARRAY,
     COUNT,
     FINITE,
-    LOSSLESS,
     OBJECT,
     POSITIVE,
     SAFE_INTEGER,
@@ -365,4 +364,4 @@ TITLE_SOURCE = tagged(
     },
 )
 WORKFLOW = {"runId": TEXT, "seq": POSITIVE}
-DISPATCH = {"rootCallId": TEXT, "parentCallId": TEXT, "subCallId": TEXT, "name": TEXT, "arguments": LOSSLESS}
+DISPATCH = {"rootCallId": TEXT, "parentCallId": TEXT, "subCallId": TEXT, "name": TEXT}

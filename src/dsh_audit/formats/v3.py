@@ -26,7 +26,8 @@ _CODEC_TYPES = (KNOWN_TYPES_V2 - RETIRED_DISPATCHES) | {
 }
 KNOWN_TYPES = _CODEC_TYPES | _LATER_TYPES
 
-_SYSTEM = record({"turn": POSITIVE, "step": POSITIVE, "message": message(3, "system", kind="plugin")})
+SYSTEM_MESSAGE = record({"turn": POSITIVE, "step": POSITIVE, "message": message(3, "system", kind="plugin")})
+"""Payload of ``system/message``."""
 
 
 def parse_session_header(row: Json) -> SessionHeader:
@@ -44,7 +45,7 @@ def check_admission(row: Json) -> None:
         if "system" in require_object(data.get("header"), "request/header header"):
             raise FormatError("request/header carries the retired header.system")
     elif row_type == "system/message":
-        _SYSTEM.check(row.get("data"), "system/message data")
+        SYSTEM_MESSAGE.check(row.get("data"), "system/message data")
     elif row_type in ("tool/code-dispatch", "tool/code-dispatch-start") and row.get("ignorable") is not True:
         raise FormatError(f"unknown event type {row_type!r}")
 

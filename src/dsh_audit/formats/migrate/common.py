@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from dsh_audit.events import Event, Json, SessionHeader, SurfaceOp
 from dsh_audit.formats.base import FormatError
@@ -65,6 +65,32 @@ class Step:
     from_version: int
     migrate_header: Callable[[SessionHeader], SessionHeader]
     migrate_events: MigrateEvents
+
+
+class Migration(Protocol):
+    """State of one step over one log."""
+
+    def step(self, event: Event) -> Iterator[Event]:
+        """Target events of the next source event; raises FormatError."""
+
+    def finish(self) -> Iterator[Event]:
+        """Target events after the last source event; raises FormatError."""
+
+
+def run_migration(migration: Migration, events: Iterable[Event], from_version: int) -> Iterator[Event]:
+    """All target events of a step; its refusals become MigrationRefusedError, errors of the source pass."""
+    for event in events:
+        yield from _guarded(migration.step(event), from_version, event.seq)
+    yield from _guarded(migration.finish(), from_version, None)
+
+
+def _guarded(made: Iterator[Event], from_version: int, seq: int | None) -> Iterator[Event]:
+    try:
+        yield from made
+    except FormatError as error:
+        raise MigrationRefusedError(error.reason, from_version=from_version, seq=seq) from None
+    except RecursionError:
+        raise MigrationRefusedError("nested too deeply", from_version=from_version, seq=seq) from None
 
 
 class References:

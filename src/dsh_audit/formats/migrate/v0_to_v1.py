@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from dsh_audit.events import Event, SessionHeader
 from dsh_audit.formats.base import FormatError
-from dsh_audit.formats.envelope import require_count, require_object
-from dsh_audit.formats.migrate.common import ChildSession, MigrationRefusedError, Step
+from dsh_audit.formats.envelope import require_object
+from dsh_audit.formats.migrate.common import ChildSession, Step, run_migration
 from dsh_audit.formats.payload_events import check_payload
 from dsh_audit.formats.session_headers import parse_seed_length_header
 from dsh_audit.formats.v0 import KNOWN_TYPES
@@ -25,49 +25,42 @@ def migrate_header(header: SessionHeader) -> SessionHeader:
     return replace(header, version=1)
 
 
+class _Migration:
+    def __init__(self, header: SessionHeader) -> None:
+        self.header = header
+        self.legacy = LegacyReader(header.id)
+        self.count = 0
+
+    def step(self, event: Event) -> Iterator[Event]:
+        self.count += 1
+        if event.type == "assistant/chunk":
+            require_object(event.data, "assistant/chunk data")
+            yield event
+            return
+        current = self.legacy.normalise(event)
+        if current.type not in KNOWN_TYPES:
+            raise FormatError(f"unknown event type {current.type!r}; migration refuses it even when ignorable")
+        check_payload(current.type, current.seq, current.data, 0)
+        if current.type == _MARKER and not self._inherited(current):
+            claimed = current.data.get("sessionFormatVersion", 0)
+            if claimed == 0 and current.data["sessionId"] != self.header.id:
+                raise FormatError("the delivery marker names another session")
+        yield current
+
+    def finish(self) -> Iterator[Event]:
+        if (self.header.seed_length or 0) > self.count:
+            raise FormatError("seedLength exceeds the number of events")
+        yield from ()
+
+    def _inherited(self, event: Event) -> bool:
+        return self.header.parent_session is not None and event.seq < (self.header.seed_length or 0)
+
+
 def migrate_events(
     events: Iterable[Event], header: SessionHeader, _children: Sequence[ChildSession]
 ) -> Iterator[Event]:
     """Events of format 1; raises MigrationRefusedError."""
-    legacy = LegacyReader(header.id)
-    count = 0
-    for event in events:
-        try:
-            current = _step(event, header, legacy)
-        except FormatError as error:
-            raise MigrationRefusedError(error.reason, from_version=0, seq=event.seq) from None
-        except RecursionError:
-            raise MigrationRefusedError("nested too deeply", from_version=0, seq=event.seq) from None
-        count += 1
-        yield current
-    if (header.seed_length or 0) > count:
-        raise MigrationRefusedError("seedLength exceeds the number of events", from_version=0)
-
-
-def _step(event: Event, header: SessionHeader, legacy: LegacyReader) -> Event:
-    if event.type == "assistant/chunk":
-        check_coordinates(event)
-        return event
-    current = legacy.normalise(event)
-    if current.type not in KNOWN_TYPES:
-        raise FormatError(f"unknown event type {current.type!r}; migration refuses it even when ignorable")
-    check_payload(current.type, current.seq, current.data, 0)
-    if current.type == _MARKER and not _inherited(current, header):
-        claimed = current.data.get("sessionFormatVersion", 0)
-        if claimed == 0 and current.data["sessionId"] != header.id:
-            raise FormatError("the delivery marker names another session")
-    return current
-
-
-def check_coordinates(event: Event) -> None:
-    """A chunk names its turn and step by counts; raises FormatError."""
-    data = require_object(event.data, "assistant/chunk data")
-    require_count(data.get("turn"), "assistant/chunk turn")
-    require_count(data.get("step"), "assistant/chunk step")
-
-
-def _inherited(event: Event, header: SessionHeader) -> bool:
-    return header.parent_session is not None and event.seq < (header.seed_length or 0)
+    return run_migration(_Migration(header), events, 0)
 
 
 STEP = Step(0, migrate_header, migrate_events)

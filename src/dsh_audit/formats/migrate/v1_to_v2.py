@@ -7,18 +7,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from dsh_audit import ecma
 from dsh_audit.events import Event, Json, SessionHeader
 from dsh_audit.formats.base import FormatError
 from dsh_audit.formats.envelope import is_object, require_object
 from dsh_audit.formats.migrate.common import (
     ChildSession,
-    MigrationRefusedError,
     References,
     RestartWatch,
     Step,
     interrupted_end,
+    run_migration,
 )
-from dsh_audit.formats.migrate.v0_to_v1 import check_coordinates
 from dsh_audit.formats.payload_events import check_payload
 from dsh_audit.formats.stream import StreamPacker
 from dsh_audit.formats.v1 import KNOWN_TYPES
@@ -37,13 +37,13 @@ class _Attempt:
     """Chunks of one turn and step that no message has claimed yet.
 
     Attributes:
+        at: ``turn`` and ``step``, whatever a chunk gives there: nothing checks them before the next step.
         seqs: of the chunk events, in order.
         behind: events after the last chunk; they follow the settlement.
         terminal: a finish chunk was seen; a further chunk belongs to the next attempt.
     """
 
-    turn: Json
-    step: Json
+    at: dict[str, Json]
     seqs: list[int] = field(default_factory=list)
     packer: StreamPacker = field(default_factory=StreamPacker)
     behind: list[Event] = field(default_factory=list)
@@ -108,18 +108,18 @@ class _Migration:
             raise FormatError("the delivery marker names another session")
 
     def _chunk(self, event: Event) -> Iterator[Event]:
-        check_coordinates(event)
-        data = event.data
+        data = require_object(event.data, "assistant/chunk data")
         chunk = require_object(data.get("chunk"), "assistant/chunk chunk")
+        at = _coordinates(data)
         attempt = self.attempt
         if attempt is not None:
-            if attempt.terminal or (attempt.turn, attempt.step) != (data["turn"], data["step"]):
+            if attempt.terminal or not ecma.same_json(attempt.at, at):
                 yield from self._settle()
                 attempt = None
             else:
                 yield from self._flush(attempt)
         if attempt is None:
-            attempt = self.attempt = _Attempt(data["turn"], data["step"])
+            attempt = self.attempt = _Attempt(at)
         self._check_cut(attempt, event.seq)
         attempt.packer.push(int(event.time), chunk)
         attempt.seqs.append(event.seq)
@@ -133,7 +133,7 @@ class _Migration:
 
     def _message(self, event: Event) -> Iterator[Event]:
         data, sources, attempt = event.data, event.source_event_seqs, self.attempt
-        if attempt is not None and (attempt.turn, attempt.step) != (data["turn"], data["step"]):
+        if attempt is not None and not ecma.same_json(attempt.at, _coordinates(data)):
             yield from self._settle()
             yield from self._emit(_with_stream(event, []))
             return
@@ -163,7 +163,7 @@ class _Migration:
         attempt, self.attempt = self.attempt, None
         if attempt is None:
             return
-        data = {"turn": attempt.turn, "step": attempt.step, "stream": attempt.packer.records}
+        data = {**attempt.at, "stream": attempt.packer.records}
         settled = Event("assistant/attempt", attempt.seqs[-1], attempt.last_time, data, line=attempt.line)
         yield from self._generate(attempt.seqs[-1], settled)
         yield from self._flush(attempt)
@@ -202,6 +202,10 @@ class _Migration:
         return replace(event, order=None)
 
 
+def _coordinates(data: dict[str, Json]) -> dict[str, Json]:
+    return {key: data[key] for key in ("turn", "step") if key in data}
+
+
 def _with_stream(event: Event, stream: list[dict[str, Json]]) -> Event:
     return replace(event, data={**event.data, "stream": stream}, source_event_seqs=None)
 
@@ -215,20 +219,7 @@ def migrate_events(
     events: Iterable[Event], header: SessionHeader, _children: Sequence[ChildSession]
 ) -> Iterator[Event]:
     """Events of format 2; raises MigrationRefusedError."""
-    migration = _Migration(header)
-    seq: int | None = None
-    try:
-        for event in events:
-            seq = event.seq
-            yield from migration.step(event)
-        seq = None
-        yield from migration.finish()
-    except MigrationRefusedError:
-        raise
-    except FormatError as error:
-        raise MigrationRefusedError(error.reason, from_version=1, seq=seq) from None
-    except RecursionError:
-        raise MigrationRefusedError("nested too deeply", from_version=1, seq=seq) from None
+    return run_migration(_Migration(header), events, 1)
 
 
 STEP = Step(1, migrate_header, migrate_events)

@@ -15,12 +15,12 @@ from dsh_audit.formats.migrate import v2_admission
 from dsh_audit.formats.migrate.common import (
     SYSTEM_ORDER,
     ChildSession,
-    MigrationRefusedError,
     References,
     Step,
     is_inherited_mark,
+    run_migration,
 )
-from dsh_audit.formats.v3 import check_canonical
+from dsh_audit.formats.v3 import SYSTEM_MESSAGE, check_canonical
 
 _MARKER = "session-log-deepseek/delivery-accepted"
 _RENAMED = {"tool/code-dispatch": "tool/ptc-dispatch", "tool/code-dispatch-start": "tool/ptc-dispatch-start"}
@@ -75,12 +75,13 @@ class _Migration:
         elif event.type in ("step/end", "turn/end"):
             self.open_step = None
 
-    def finish(self) -> None:
+    def finish(self) -> Iterator[Event]:
         if self.cut is None:
             raise FormatError("a seeded session lacks its inherited end-seed marker")
         inherited = self.header.parent_session is not None
         if self.foreign_marker is not None and (not inherited or self.foreign_marker >= self.cut):
             raise FormatError("the delivery marker names another session")
+        yield from ()
 
     def _note(self, event: Event) -> None:
         if is_inherited_mark(event):
@@ -114,13 +115,15 @@ class _Migration:
             "source": {"kind": "plugin", "plugin": "@deepseek-ai/dsh-system-prompt"},
             "content": [{"type": "text", "text": prompt}] if prompt else [],
         }
+        data = {**self.open_step, "message": message}
+        SYSTEM_MESSAGE.check(data, "generated system/message")
         head, self.head, self.prompt = self.head, self.next_seq, prompt
         self.next_seq += 1
         return Event(
             type="system/message",
             seq=self.head,
             time=anchor.time,
-            data={**self.open_step, "message": message},
+            data=data,
             source_event_seqs=None if head is None else (head,),
             surface_op=APPEND if head is None else SurfaceOp("replace", head, head),
             order=None if head is None else SYSTEM_ORDER,
@@ -164,20 +167,7 @@ def migrate_events(
     events: Iterable[Event], header: SessionHeader, _children: Sequence[ChildSession]
 ) -> Iterator[Event]:
     """Events of format 3; raises MigrationRefusedError."""
-    migration = _Migration(header)
-    seq: int | None = None
-    try:
-        for event in events:
-            seq = event.seq
-            yield from migration.step(event)
-        seq = None
-        migration.finish()
-    except MigrationRefusedError:
-        raise
-    except FormatError as error:
-        raise MigrationRefusedError(error.reason, from_version=2, seq=seq) from None
-    except RecursionError:
-        raise MigrationRefusedError("nested too deeply", from_version=2, seq=seq) from None
+    return run_migration(_Migration(header), events, 2)
 
 
 STEP = Step(2, migrate_header, migrate_events)

@@ -15,12 +15,12 @@ from dsh_audit.formats.migrate import v3_payloads
 from dsh_audit.formats.migrate.children import catalog_entry, check_catalog, known_entry
 from dsh_audit.formats.migrate.common import (
     ChildSession,
-    MigrationRefusedError,
     References,
     RestartWatch,
     Step,
     interrupted_end,
     is_inherited_mark,
+    run_migration,
 )
 from dsh_audit.formats.v3 import KNOWN_TYPES
 
@@ -123,18 +123,7 @@ def _check_same_child(child: ChildSession, listed: dict[str, Json]) -> None:
 
 def migrate_events(events: Iterable[Event], header: SessionHeader, children: Sequence[ChildSession]) -> Iterator[Event]:
     """Events of format 4; raises MigrationRefusedError."""
-    migration = _Migration(header, children)
-    seq: int | None = None
-    try:
-        for event in events:
-            seq = event.seq
-            yield from migration.step(event)
-        seq = None
-        yield from migration.finish()
-    except MigrationRefusedError:
-        raise
-    except FormatError as error:
-        raise MigrationRefusedError(error.reason, from_version=3, seq=seq) from None
+    return run_migration(_Migration(header, children), events, 3)
 
 
 STEP = Step(3, migrate_header, migrate_events)
