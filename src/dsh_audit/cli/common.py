@@ -207,22 +207,29 @@ def guard_output(output: str) -> None:
     path = Path(output)
     is_input = parse_generation(path.name) is not None or path.name.endswith((".body", ".meta.json"))
     if path.exists() and (is_input or path.resolve() in _inputs()):
-        raise UsageError(f"{output}: -o would overwrite an input", hint="choose another file; inputs are never changed")
+        hint = "choose another file; inputs are never changed"
+        raise UsageError(f"{output}: this would overwrite an input", hint=hint)
 
 
 def _inputs() -> set[Path]:
-    """Every existing file or directory named on this command line, output options aside."""
+    """Every file or directory named on this command line, also as NAME=FILE; output options aside."""
     context = click.get_current_context(silent=True)
     named: set[Path] = set()
     for parameter, value in (context.params if context is not None else {}).items():
-        if parameter != "output":
+        if parameter not in ("output", "reports"):
             values = value if isinstance(value, tuple) else (value,)
-            named |= {Path(item).resolve() for item in values if isinstance(item, str) and item}
+            texts = [item for item in values if isinstance(item, str) and item]
+            pairs = [item.partition("=")[2] for item in texts if "=" in item]
+            named |= {Path(item).resolve() for item in (*texts, *filter(None, pairs))}
     return named
 
 
 def wants_colour(stream: Any) -> bool:
-    """Colour on a terminal only; NO_COLOR (non-empty) wins, then FORCE_COLOR. Source: no-color.org."""
+    """Colour on a terminal only; ``--color`` wins, then NO_COLOR (non-empty), FORCE_COLOR. Source: no-color.org."""
+    context = click.get_current_context(silent=True)
+    choice = context.find_root().params.get("color") if context is not None else None
+    if choice in ("always", "never"):
+        return bool(choice == "always")
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from dsh_audit.audit import audit_drift, audit_drift_between
 from dsh_audit.cli import common
+from dsh_audit.cli.output import reporting
 from dsh_audit.errors import UsageError
-from dsh_audit.finding import has_errors
-from dsh_audit.report.drift import render_drift
+from dsh_audit.report.drift import report_drift
+from dsh_audit.report.model import Report
 
 
 @click.command("drift")
@@ -18,7 +17,7 @@ from dsh_audit.report.drift import render_drift
 @click.argument("other", metavar="[OTHER]", required=False)
 @common.log_options
 @common.deployment_options
-@common.output_options
+@reporting
 def command(
     named: str,
     other: str | None,
@@ -27,9 +26,7 @@ def command(
     through: int | None,
     deployment_file: str | None,
     constants: tuple[str, ...],
-    output_format: str,
-    output: str | None,
-) -> None:
+) -> Report:
     """List every change of settings, system prompt or tools between consecutive step requests of LOG.
 
     A change is declared when the log shows who asked for it (a model, effort or mode switch, a resume, a
@@ -45,5 +42,4 @@ def command(
     else:
         second, its_files, more = common.open_one(other, None, generation)
         report = audit_drift_between(history, common.read_history(second, its_files), deployment, [*findings, *more])
-    common.write_report(output_format, output, as_json=report.to_json, as_text=lambda: render_drift(report))
-    sys.exit(1 if has_errors(report.findings) else 0)
+    return report_drift(report)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from dsh_audit.audit import audit_requests
 from dsh_audit.cli import common
-from dsh_audit.finding import has_errors
-from dsh_audit.report.requests import render_requests
+from dsh_audit.cli.output import reporting
+from dsh_audit.report.model import Report
+from dsh_audit.report.requests import report_requests
 
 
 @click.command("requests")
 @click.argument("named", metavar="LOG")
 @common.log_options
 @common.deployment_options
-@common.output_options
+@reporting
 def command(
     named: str,
     session: str | None,
@@ -24,9 +23,7 @@ def command(
     through: int | None,
     deployment_file: str | None,
     constants: tuple[str, ...],
-    output_format: str,
-    output: str | None,
-) -> None:
+) -> Report:
     """List every model request of LOG: when it was sent, what it can have seen, and the size and digest of its body.
 
     WIRE is how many HTTP requests the log allows (min..max). CLAIM is the strongest comparison that the log alone
@@ -34,6 +31,4 @@ def command(
     """
     deployment = common.read_deployment(deployment_file, constants)
     log, files, findings = common.open_one(named, session, generation)
-    report = audit_requests(common.read_history(log, files), deployment, through, findings)
-    common.write_report(output_format, output, as_json=report.to_json, as_text=lambda: render_requests(report))
-    sys.exit(1 if has_errors(report.findings) else 0)
+    return report_requests(audit_requests(common.read_history(log, files), deployment, through, findings))

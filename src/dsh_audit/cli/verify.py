@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from dsh_audit.capture import read_capture
 from dsh_audit.cli import common
+from dsh_audit.cli.output import reporting
 from dsh_audit.errors import UsageError
-from dsh_audit.finding import has_errors
-from dsh_audit.report.verify import render_verify, verify_json
+from dsh_audit.report.model import Report
+from dsh_audit.report.verify import report_verify
 from dsh_audit.verification import verify
 
 
@@ -55,7 +55,7 @@ def read_fields(items: tuple[str, ...]) -> dict[str, str] | None:
 @capture_options
 @common.log_options
 @common.deployment_options
-@common.output_options
+@reporting
 def command(
     names: tuple[str, ...],
     captures: tuple[str, ...],
@@ -65,9 +65,7 @@ def command(
     through: int | None,
     deployment_file: str | None,
     constants: tuple[str, ...],
-    output_format: str,
-    output: str | None,
-) -> None:
+) -> Report:
     """Compare every captured request with the request that the LOGs stand for, byte for byte.
 
     LOG may be a directory tree of sessions; requests are attributed by their session. Verdicts: identical;
@@ -80,9 +78,4 @@ def command(
     archives = [read_capture(Path(path), fields=fields) for path in captures]
     logs, findings = common.open_many(names, session, generation)
     histories = [common.read_history(log, files) for log, files in common.with_progress(logs, "reading", len(logs))]
-    report = verify(histories, archives, deployment, through, findings)
-    common.write_report(
-        output_format, output, as_json=lambda: verify_json(report), as_text=lambda: render_verify(report)
-    )
-    failed = has_errors(report.findings) or report.summary["different"] or report.summary["unexplained"]
-    sys.exit(1 if failed else 0)
+    return report_verify(verify(histories, archives, deployment, through, findings))

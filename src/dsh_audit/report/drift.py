@@ -8,6 +8,21 @@ from dsh_audit.checks.drift import DriftReport, HeaderChange, describe, summaris
 from dsh_audit.checks.tool_diff import ToolsChange
 from dsh_audit.finding import Finding
 from dsh_audit.report import text
+from dsh_audit.report.model import Case, Report, build_report
+
+
+def report_drift(report: DriftReport) -> Report:
+    """One case a change: drift is a warning, so all pass unless the log itself is unsound."""
+    counts = summarise(report.changes)
+    session = report.log.session_id or "no session"
+    return build_report(
+        "drift",
+        as_json=report.to_json,
+        as_text=lambda: render_drift(report),
+        findings=report.findings,
+        summary=[(name.replace("_", "-"), counts[name]) for name in ("changes", "unexplained", "in_history")],
+        cases=[Case(f"request {change.request}", session, "passed", describe(change)) for change in report.changes],
+    )
 
 
 def render_drift(report: DriftReport) -> str:

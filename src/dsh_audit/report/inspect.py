@@ -2,14 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
-from dsh_audit.finding import Finding
+from dsh_audit.finding import Finding, sort_findings
 from dsh_audit.inspection import Inspection, format_time
 from dsh_audit.report import text
+from dsh_audit.report.model import Case, Outcome, Report, build_report, describe_counts
 
 _HEALTH = {"ok": text.good, "notes": text.good, "torn": text.warn, "damaged": text.bad}
+
+
+def report_inspections(inspections: Sequence[Inspection], findings: Sequence[Finding]) -> Report:
+    """The report of ``inspect``."""
+    return _report("inspect", inspections, findings, "logs", lambda: render_inspections(inspections, findings))
+
+
+def report_sessions(inspections: Sequence[Inspection], findings: Sequence[Finding]) -> Report:
+    """The report of ``sessions``."""
+    ordered = newest_first(inspections)
+    return _report("sessions", ordered, findings, "sessions", lambda: render_sessions(ordered, findings))
+
+
+def _report(
+    command: str,
+    inspections: Sequence[Inspection],
+    findings: Sequence[Finding],
+    member: str,
+    as_text: Callable[[], str],
+) -> Report:
+    """One case a log, and one for each error that is about no log that was read."""
+
+    def as_json() -> dict[str, Any]:
+        return {
+            "schema": f"dsh-audit/{command}/1",
+            member: [inspection.to_json() for inspection in inspections],
+            "findings": [finding.to_json() for finding in sort_findings(findings)],
+        }
+
+    healths: list[str] = [inspection.health for inspection in inspections]
+    every = [*findings, *(finding for inspection in inspections for finding in inspection.findings)]
+    return build_report(
+        command,
+        as_json=as_json,
+        as_text=as_text,
+        findings=sort_findings(every),
+        summary=[(member, len(healths)), *((name, healths.count(name)) for name in _HEALTH)],
+        cases=map(_case, inspections),
+        loose=findings,
+    )
+
+
+def _case(inspection: Inspection) -> Case:
+    first = "; ".join(finding.message for finding in inspection.findings[:3])
+    message = f"{inspection.health}: {describe_counts(inspection.findings)}: {first}" if first else inspection.health
+    outcome: Outcome = "failed" if inspection.health == "damaged" else "passed"
+    return Case(inspection.log.source.label, inspection.log.session_id or "no session", outcome, message)
 
 
 def render_inspections(inspections: Sequence[Inspection], findings: Sequence[Finding]) -> str:

@@ -6,8 +6,28 @@ from typing import Any
 
 from dsh_audit.audit import RequestsReport
 from dsh_audit.report import text
+from dsh_audit.report.model import Case, Report, build_report
 
 _HEADINGS = ("#", "kind", "turn.step", "try", "after seq", "model", "wire", "claim", "bytes", "sha256", "outcome")
+
+
+def report_requests(report: RequestsReport) -> Report:
+    """One case a request; one that cannot be rebuilt to the byte is skipped."""
+    rows = report.rows
+    exact = sum(row["body"] is not None for row in rows)
+    return build_report(
+        "requests",
+        as_json=report.to_json,
+        as_text=lambda: render_requests(report),
+        findings=report.findings,
+        summary=[("requests", len(rows)), ("rebuilt to the byte", exact)],
+        cases=[_case(row, report.log.session_id or "no session") for row in rows],
+    )
+
+
+def _case(row: dict[str, Any], session: str) -> Case:
+    name = f"request {row['index']} ({row['kind']})"
+    return Case(name, session, "skipped" if row["body"] is None else "passed", "; ".join(row["why"]))
 
 
 def render_requests(report: RequestsReport) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 from dsh_audit.audit import log_json
 from dsh_audit.finding import has_errors
 from dsh_audit.report import text
+from dsh_audit.report.model import Case, Outcome, Report, build_report
+from dsh_audit.rules import wire as rules
 from dsh_audit.verification import PairResult, VerifyReport
 
 _MAX_DIFFERENCES = 5
@@ -20,6 +22,36 @@ _STYLES = {
     "not-captured": text.dim,
     "other": text.dim,
 }
+_OUTCOMES: dict[str, Outcome] = {
+    "identical": "passed",
+    "identical-except-unlogged": "passed",
+    "same-json": "passed",
+    "different": "failed",
+    "unexplained": "failed",
+}
+"""Every other verdict is a case that was skipped."""
+
+
+def report_verify(report: VerifyReport) -> Report:
+    """One case a captured request of a known session, and one a dispatch that no capture shows."""
+    return build_report(
+        "verify",
+        as_json=lambda: verify_json(report),
+        as_text=lambda: render_verify(report),
+        findings=report.findings,
+        summary=[(name.replace("_", "-"), count) for name, count in report.summary.items()],
+        cases=[_case(pair) for pair in report.pairs if pair.verdict != "other"],
+        loose=[finding for finding in report.findings if finding.rule not in (rules.DIFFERENT, rules.UNEXPLAINED)],
+    )
+
+
+def _case(pair: PairResult) -> Case:
+    names = [] if pair.rebuilt is None else [f"request {pair.rebuilt.index} ({pair.rebuilt.request.dispatch.kind})"]
+    names += [] if pair.captured is None else [f"capture {pair.captured}"]
+    first = None if pair.diff is None else pair.diff.first_difference
+    place = [] if first is None else [f"at byte {first.offset}, {first.pointer or 'top level'}, seq {first.seq}"]
+    message = "; ".join([pair.verdict, *place, *pair.notes])
+    return Case(", ".join(names), pair.session_id or "no session", _OUTCOMES.get(pair.verdict, "skipped"), message)
 
 
 def verify_json(report: VerifyReport) -> dict[str, Any]:
