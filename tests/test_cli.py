@@ -258,3 +258,15 @@ def test_lone_surrogates_survive_every_report(tmp_path: Path) -> None:
     capture = write_bundle(tmp_path / "c", [bodies[0].replace(rb"\ud83d", b"x")])
     for output_format in ("text", "json"):
         assert_clean(run("verify", path, "--capture", capture, "--format", output_format), 1)
+
+
+def test_a_newer_format_is_refused_and_the_older_generation_stays_readable(tmp_path: Path) -> None:
+    folder = tmp_path / "toy-1"
+    folder.mkdir()
+    (folder / "session.jsonl").write_bytes(two_turns().plain())
+    (folder / "session.v5.jsonl").write_bytes(b'{"type":"session","version":5,"id":"toy-1"}\n')
+    refused = run("requests", folder)
+    assert_clean(refused, 2)
+    assert b"format 5 is not supported" in refused.stderr
+    assert b"--generation 0" in refused.stderr
+    assert len(run_json("requests", folder, "--generation", "0")["requests"]) == 3

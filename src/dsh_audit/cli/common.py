@@ -132,10 +132,27 @@ def read_history(log: SessionLog, files: SessionFiles) -> SessionHistory:
     return build_history(log, older)
 
 
+def open_generation(files: SessionFiles, generation: int | None) -> SessionLog:
+    """The current log of a session or the generation asked for.
+
+    Raises:
+        LogError: it cannot be read; the hint names the older generations that lie beside it.
+    """
+    source = files.choose(generation)
+    try:
+        return open_log(source)
+    except LogError as error:
+        older = [str(parse_generation(other.file_name)) for other in files.predecessors(source)]
+        if not older:
+            raise
+        hint = f"older generations are here: --generation {' or '.join(older)}"
+        raise LogError(error.message, hint=f"{error.hint}; {hint}" if error.hint else hint) from None
+
+
 def open_one(named: str, session: str | None, generation: int | None) -> tuple[SessionLog, SessionFiles, list[Finding]]:
     """The only log that an argument names."""
     files = require_one(read_sessions(named, session=session), named)
-    log = open_log(files.choose(generation))
+    log = open_generation(files, generation)
     return log, files, [*files.findings, *name_findings(log)]
 
 
@@ -153,7 +170,7 @@ def open_many(
     for files in found:
         findings += files.findings
         try:
-            log = open_log(files.choose(generation))
+            log = open_generation(files, generation)
         except LogError as error:
             if len(found) == 1:
                 raise
