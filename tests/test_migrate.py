@@ -174,6 +174,21 @@ def test_events_between_chunks_come_first_events_behind_come_after() -> None:
         step_of("step/end", 3),
         turn_end(3),
         row("llm/retry-started", 3, {"retryId": "r", "turn": 1, "step": 1, "retry": 1}),
+        row(
+            "llm/retry",
+            3,
+            {
+                "retryId": "r",
+                "turn": 1,
+                "step": 1,
+                "provider": "p",
+                "mode": "always",
+                "policyKey": "k",
+                "retry": 1,
+                "delayMs": 0,
+                "failure": {"message": "m", "code": "c"},
+            },
+        ),
     ],
 )
 def test_closers_settle_first(closer: Row) -> None:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from dsh_audit import ecma
-from tests.harness.oracle_packages import ensure_node_oracle, node_binary
+from tests.harness.oracle_packages import ensure_node_oracle, node_binary, run_script
 from tests.harness.runtimes import ensure_runtime, executable
 
 RUNTIME = "0.2.1rc2"
 SCRIPT = Path(__file__).parent / "node" / "formats.mjs"
+STORAGE_SCRIPT = SCRIPT.with_name("storage.mjs")
 
 # Package name → start of the export line that ends its module.
 _MODULES = {
@@ -88,19 +89,26 @@ def raw_text(value: Any) -> str:
     return "1e400" if value == float("inf") else ecma.stringify_text(value)
 
 
-def ask(requests: Sequence[dict[str, Any]], *, timeout_s: float = 300) -> list[dict[str, Any]]:
+def ask(requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Send requests to one run of ``formats.mjs``; see its head for their shape."""
     place = ensure_format_oracle()
     script = place / SCRIPT.name
     script.write_bytes(SCRIPT.read_bytes())
-    lines = "".join(raw_text(each) + "\n" for each in requests).encode()
-    done = subprocess.run(
-        [str(node_binary(place.parent)), str(script)],
-        input=lines,
-        capture_output=True,
-        timeout=timeout_s,
-        check=False,
-    )
+    command = [str(node_binary(place.parent)), str(script)]
+    done = subprocess.run(command, input=_lines(requests), capture_output=True, timeout=300, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.decode("utf-8", "replace")[-2000:])
-    return [ecma.parse(line) for line in done.stdout.split(b"\n")[:-1]]
+    return _answers(done.stdout)
+
+
+def ask_storage(requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Send requests to one run of ``storage.mjs``; see its head for their shape."""
+    return _answers(run_script(STORAGE_SCRIPT, package_set="rc2", stdin=_lines(requests)))
+
+
+def _lines(requests: Sequence[dict[str, Any]]) -> bytes:
+    return "".join(raw_text(each) + "\n" for each in requests).encode()
+
+
+def _answers(output: bytes) -> list[dict[str, Any]]:
+    return [ecma.parse(line) for line in output.split(b"\n")[:-1]]

@@ -10,12 +10,12 @@ import pytest
 
 from dsh_audit import ecma
 from dsh_audit.events import Event
-from dsh_audit.formats import FORMATS, FormatError, RowRejectedError
+from dsh_audit.formats import FORMATS, FormatError, RowRejectedError, v0
 from dsh_audit.formats.envelope import encode_event
 from dsh_audit.formats.migrate import migrate
 from dsh_audit.formats.stream import expand_stream, pack_stream
 from tests.harness.made_sessions import Row, damage, make_log
-from tests.harness.oracle_formats import ask
+from tests.harness.oracle_formats import ask, ask_storage
 
 OP_KEYS = {version: ("start", "end") if version < 3 else ("startSeq", "endSeq") for version in FORMATS}
 
@@ -185,3 +185,40 @@ def test_streams_alike() -> None:
 def damage_chunks(rng: random.Random, chunks: list[Any]) -> list[Any]:
     rows = damage(rng, [chunk for _, chunk in chunks])
     return [[time, chunk] for (time, _), chunk in zip(chunks, rows, strict=True) if isinstance(chunk, dict)]
+
+
+def chunk_events(seed: int) -> list[Row]:
+    """Chunk rows with dense seqs, some of them damaged."""
+    _, rows = make_log(4000 + seed)
+    found = [row for row in rows if row["type"] == "assistant/chunk"]
+    dense = [
+        {**row, "seq": seq, "time": row["time"] * (2**45 if seed % 9 == 0 else 1)} for seq, row in enumerate(found)
+    ]
+    return damage(random.Random(seed), dense) if dense and seed % 2 else dense
+
+
+def test_rows_of_0_1_1_alike() -> None:
+    batches = [chunk_events(seed) for seed in range(300)]
+    packed: list[Row] = []
+    for events, answer in zip(batches, ask_storage([{"op": "pack", "events": each} for each in batches]), strict=True):
+        try:
+            mine = [event for row in events for event in v0.decode_storage_record(row)]
+        except FormatError:
+            continue
+        rows = list(v0.pack_chunk_runs(mine))
+        assert ecma.stringify(rows) == ecma.stringify(answer["rows"]), events
+        packed.extend(row for row in rows if row["type"] != "assistant/chunk")
+    rng = random.Random(1)
+    tried = [damage(rng, [row])[0] if rng.random() < 0.8 else row for row in packed]
+    tried = [row for row in tried if isinstance(row.get("type"), str) and row["type"].endswith("-chunks")]
+    counts = {True: 0, False: 0}
+    for row, answer in zip(tried, ask_storage([{"op": "decode", "row": each} for each in tried]), strict=True):
+        try:
+            mine_rows = [v0.encode_row(event) for event in v0.decode_storage_record(row)]
+        except FormatError as error:
+            assert "error" in answer, (row, error.reason)
+            counts[False] += 1
+            continue
+        assert ecma.stringify(mine_rows) == ecma.stringify(answer.get("events")), (row, answer)
+        counts[True] += 1
+    assert min(counts.values()) > 30, counts
