@@ -11,7 +11,7 @@ import click
 
 from dsh_audit.errors import AuditError
 
-_COMMANDS = ("sessions", "inspect", "export", "requests", "render", "verify", "drift")
+_COMMANDS = ("sessions", "inspect", "export", "requests", "render", "verify", "drift", "uploads")
 
 
 class _Commands(click.Group):

@@ -1,9 +1,9 @@
 """Every finding code, one module a family; ``RULES`` lists them once."""
 
 from dsh_audit.finding import Rule
-from dsh_audit.rules import capture, drift, log, wire
+from dsh_audit.rules import capture, drift, log, uploads, wire
 
-_FAMILIES = (log, capture, wire, drift)
+_FAMILIES = (log, capture, wire, drift, uploads)
 
 RULES: dict[str, Rule] = {
     rule.code: rule

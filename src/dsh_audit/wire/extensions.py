@@ -121,12 +121,27 @@ class Extensions:
             if through > after:
                 yield Span(after, through, None, prepared)
 
+    def is_expected(self) -> bool:
+        """Whether requests without marker may have carried the field: on by default since format 4, else shown."""
+        if self._is_off:
+            return False
+        return self._log.version >= 4 or self._look_up("session_log") == "on" or bool(self._window.markers)
+
     def markers(self, request: Request) -> tuple[Marker, ...]:
         """The delivery markers that may be the request's, read from the log."""
         return tuple(self._markers(request))
 
+    def explain(self, request: Request, after: int, through: int) -> Span | None:
+        """The range that a captured field names, where the log allows a request to carry it; else None."""
+        return self._allow(request, Span(after, through), [])
+
+    def value(self, span: Span) -> bytes | None:
+        """The value of ``dsh_session_log``; None when the log lacks some of the events."""
+        members = self._log_member(span)
+        return None if members is None else b"".join(m.data for m in members)[len(_LOG_MEMBER) :]
+
     def measure(self, span: Span) -> int | None:
-        """Bytes of the field's value; None when the log lacks some of the events."""
+        """Bytes of that value; None when the log lacks some of the events."""
         members = self._log_member(span)
         return None if members is None else sum(len(member.data) for member in members) - len(_LOG_MEMBER)
 
@@ -141,7 +156,7 @@ class Extensions:
                 return allowed
             notes.append(f"the log allows no afterSeq {sent.after} with throughSeq {sent.through} here")
         elif not self._markers(request):
-            if self._may_be_unmarked(request) and not self._is_off:
+            if self._may_be_unmarked(request) and self.is_expected():
                 notes.append("no delivery marker: whether dsh_session_log was sent is not logged")
             return None
         return next(self.spans(request), None)

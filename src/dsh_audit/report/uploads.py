@@ -1,0 +1,77 @@
+"""``uploads`` as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dsh_audit.checks.uploads import Upload, UploadsReport
+from dsh_audit.report import text
+
+_MAX_ROWS = 200
+_ANSWERS = {True: "yes", False: "no", None: "?"}
+
+
+def render_uploads(report: UploadsReport) -> str:
+    """A verdict line, one row an upload, what may have been sent as well, findings."""
+    lines = [_verdict(report)]
+    if report.uploads:
+        headings = ("session", "#", "kind", "seq", "events", "again", "bytes", "host", "accepted", "proof")
+        rows = (_row(upload) for upload in report.uploads[:_MAX_ROWS])
+        lines += ["", text.table(headings, rows, right=(1, 4, 5, 6))]
+        if len(report.uploads) > _MAX_ROWS:
+            more = text.plural(len(report.uploads) - _MAX_ROWS, "more upload")
+            lines.append(f"… and {more}; --format json lists them all")
+    lines += _possible(report)
+    if report.findings:
+        lines += ["", *text.findings_block(report.findings)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _verdict(report: UploadsReport) -> str:
+    counts = report.summary
+    if not counts["uploads"]:
+        where = "the log" if len(report.logs) == 1 else "the logs"
+        return text.bold(text.good("OK") + f" no request is known to have carried a part of {where}")
+    unsized = sum(upload.size_bytes is None for upload in report.uploads)
+    at_least = "at least " if unsized else ""
+    line = f"{text.plural(counts['uploads'], 'upload')}: {counts['distinct_events']} events in {at_least}"
+    line += f"{text.size(counts['size_bytes'])} to {_hosts(counts['hosts'])}; {counts['accepted']} accepted"
+    if counts["resent_events"]:
+        line += f"; {text.plural(counts['resent_events'], 'event')} sent again"
+    return text.bold(text.warn("SENT") + " " + line)
+
+
+def _hosts(hosts: Iterable[str]) -> str:
+    return ", ".join(map(text.clean, hosts)) or "an unknown host"
+
+
+def _row(upload: Upload) -> tuple[str | int | None, ...]:
+    request = "-" if upload.request is None else upload.request
+    place = f" {upload.turn}.{upload.step}" if upload.step is not None else ""
+    proof = upload.proof if upload.captured is None else f"{upload.proof} {text.clean(upload.captured)}"
+    if upload.verified is not None:
+        proof += text.good(" verified") if upload.verified else text.bad(" different")
+    host = text.clean(upload.host or "-") + (f" ({upload.host_source})" if upload.host_source != "capture" else "")
+    return (
+        text.clean(upload.session_id or "-"),
+        request,
+        f"{upload.kind or '-'}{place}",
+        f"{upload.first_seq}..{upload.last_seq}",
+        upload.events,
+        upload.resent or "-",
+        "?" if upload.size_bytes is None else upload.size_bytes,
+        host,
+        _ANSWERS[upload.accepted],
+        proof,
+    )
+
+
+def _possible(report: UploadsReport) -> Iterator[str]:
+    count = report.summary["possible"]
+    if not count:
+        return
+    yield ""
+    yield text.dim(f"{text.plural(count, 'more request')} may have carried a part of the log (no marker, no capture):")
+    for ident, indexes in report.possible.items():
+        shown = ", ".join(map(str, indexes[:20])) + (", …" if len(indexes) > 20 else "")
+        yield text.dim(f"  {text.clean(ident or '-')}: requests {shown}")
