@@ -1,7 +1,7 @@
 // Answers one JSON line per request with the body that the real adapter over the real pi-ai would have sent.
 //
-// In: {route, profile, options, key, env}: the profile as configured, options as the harness calls the adapter with,
-//     messages of any format.
+// In: {route, profile, options, key, env, modelPatch}: the profile as configured, options as the harness calls the
+//     adapter with, messages of any format; modelPatch sets members of the resolved model that no profile can set.
 // Out: {body, url, headers, error, model, handle}: body null when nothing was sent, model the resolved one, handle the
 //     text before an image of 2 x 3 pixels.
 import { createInterface } from "node:readline";
@@ -53,11 +53,19 @@ function configOf(providers) {
   return typeof parsed.providers?.get === "function" ? parsed : { providers };
 }
 
-async function run({ route, profile, options, key }) {
+function patch(target, source) {
+  for (const [name, value] of Object.entries(source ?? {})) {
+    if (name === "compat") target.compat = { ...target.compat, ...value };
+    else target[name] = value;
+  }
+}
+
+async function run({ route, profile, options, key, modelPatch }) {
   const ctx = contextOf(key);
   apply(ctx, configOf({ [route]: { apiKeyEnv: "PI_TEST_KEY", ...profile } }));
   const adapter = ctx.adapter();
   const model = adapter.modelOf(adapter.current(), options.provider, options.model);
+  patch(model, modelPatch);
   let error = null;
   try {
     for await (const chunk of adapter.stream(options)) error = chunk.reason?.failure?.message ?? error;
