@@ -84,7 +84,9 @@ class Deployment:
         """The value at a path of keys, None when absent."""
         value: Json = self.raw
         for key in path:
-            value = value.get(key) if isinstance(value, Mapping) else None
+            if not value or not isinstance(value, Mapping):
+                return None
+            value = value.get(key)
         return value
 
     def get(self, *path: str, default: Json = None) -> Used:
