@@ -11,7 +11,19 @@ import click
 
 from dsh_audit.errors import AuditError
 
-_COMMANDS = ("sessions", "inspect", "export", "requests", "render", "verify", "drift", "uploads")
+_COMMANDS = (
+    "sessions",
+    "inspect",
+    "export",
+    "requests",
+    "render",
+    "verify",
+    "drift",
+    "uploads",
+    "rules",
+    "explain",
+    "completion",
+)
 
 
 class _Commands(click.Group):
