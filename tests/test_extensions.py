@@ -403,7 +403,12 @@ def test_seeded_and_resumed_sessions() -> None:
     log.add("step/start")
     marker = log.mark(3)
     body = Extensions(log, Deployment()).extend(request(log, 4, marker), encoded()).body
-    assert body.to_bytes() == with_log(field_bytes(log, -1, 3, inherited=2, is_loaded=True))
+    assert body.to_bytes() == with_log(field_bytes(log, -1, 3, inherited=2, is_loaded=False))  # as captured: v4-fork
+    log.add("session/end-seed", {})
+    log.add("step/start")
+    resumed = log.mark(6)
+    body = Extensions(log, Deployment()).extend(request(log, 7, resumed), encoded()).body
+    assert body.to_bytes() == with_log(field_bytes(log, 3, 6, inherited=2, is_loaded=True))
 
 
 def test_a_resume_after_the_request_does_not_count() -> None:

@@ -76,12 +76,14 @@ class EventWindow:
 
     Attributes:
         markers: delivery markers of this session among the events read, by seq.
-        first_end_seed: seq of the first ``session/end-seed`` read, None so far.
+        first_end_seed: seq of the first ``session/end-seed`` of a later process among the events read, None so far.
         last_seq: of the events read; −1 before the first.
     """
 
-    def __init__(self, log: EventSource) -> None:
+    def __init__(self, log: EventSource, inherited: int | None = None) -> None:
         self._log = log
+        # A fork writes an end-seed of its own right after the inherited events, in the parent's process.
+        self._forked_at = -1 if inherited is None else inherited
         self.markers: dict[int, Marker] = {}
         self.first_end_seed: int | None = None
         self._confirmed: list[tuple[int, int]] = [(-1, -1)]
@@ -111,7 +113,7 @@ class EventWindow:
                 self._openings.append(event.seq)
         elif event.type == MARKER:
             self._note_marker(event)
-        elif event.type == "session/end-seed" and self.first_end_seed is None:
+        elif event.type == "session/end-seed" and self.first_end_seed is None and event.seq > self._forked_at:
             self.first_end_seed = event.seq
 
     def _note_marker(self, event: Event) -> None:

@@ -71,8 +71,8 @@ class Extensions:
     def __init__(self, log: EventSource, deployment: Deployment) -> None:
         self._log = log
         self._deployment = deployment
-        self._window = EventWindow(log)
         self._inherited = _inherited(log)
+        self._window = EventWindow(log, self._inherited)
         self._is_off = self._look_up("session_log") == "off"
         self._packages = self._look_up("plugin_packages")
 

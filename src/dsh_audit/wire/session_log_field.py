@@ -30,7 +30,7 @@ def field_head(
         after_seq: last seq the provider confirmed; −1 before the first.
         through_seq: last seq in the field.
         inherited: number of events that came from the parent; None when the session is not seeded.
-        is_loaded: the session had been read from disk when the request was made (it was resumed or forked).
+        is_loaded: the session had been read from disk when the request was made (it was resumed).
     """
     value: dict[str, Json] = {"version": 1}
     if session_header.version >= 2:
