@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dsh_audit.audit import audit_drift, audit_drift_between
-from dsh_audit.checks.drift import DriftReport
+from dsh_audit.checks.drift_model import DriftReport
 from dsh_audit.checks.prompt_diff import MAX_LINES, MAX_WIDTH, diff_text
 from dsh_audit.checks.tool_diff import diff_tools
 from dsh_audit.checks.volatile import volatile_kinds

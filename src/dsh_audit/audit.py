@@ -6,7 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dsh_audit.checks.drift import DriftReport, check_drift
+from dsh_audit.checks.cache import CacheOptions, run_cache
+from dsh_audit.checks.cache_findings import check_cache, check_wire
+from dsh_audit.checks.cache_sum import CacheReport, summarise
+from dsh_audit.checks.drift import check_drift, settle_growth
+from dsh_audit.checks.drift_model import DriftReport
 from dsh_audit.checks.drift_run import compare_logs, read_states, run_drift
 from dsh_audit.deployment import Deployment
 from dsh_audit.finding import Finding, sort_findings
@@ -96,3 +100,27 @@ def audit_drift_between(
     identity = log_json(other.current, replays[1].reader.stats)
     against = log_json(history.current, replays[0].reader.stats)
     return DriftReport(other.current, identity, (), changes, tuple(sort_findings(found)), against)
+
+
+def audit_cache(
+    history: SessionHistory,
+    deployment: Deployment,
+    options: CacheOptions,
+    through: int | None = None,
+    findings: Iterable[Finding] = (),
+) -> CacheReport:
+    """What each request shares with earlier ones, where the prefix broke, why, and what it cost."""
+    replay = Replay(history, deployment, through)
+    scanner, rows = run_cache(replay, options)
+    log = history.current
+    found = [*findings, *replay.findings, *check_cache(rows, log), *check_wire(scanner.wire_rewrites)]
+    return CacheReport(
+        log=log,
+        log_json=log_json(log, replay.reader.stats),
+        rules=tuple(rules.to_json() for _, rules in sorted(scanner.used_rules.items())),
+        rows=rows,
+        changes=settle_growth(scanner.drift.changes),
+        summary=summarise(rows, options.currency),
+        findings=tuple(sort_findings(found)),
+        digests=tuple(scanner.drift.digests),
+    )

@@ -7,120 +7,24 @@ other changes are *unexplained*. Source: spec session-log 3.4, 7, 8; wire-deepse
 
 from __future__ import annotations
 
-from collections import Counter
+import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from dsh_audit import ecma
+from dsh_audit.checks.drift_model import ConfigChange, HeaderChange, Part, Placement
 from dsh_audit.checks.evidence import RESTART, SWITCHES, Evidence
 from dsh_audit.checks.header_state import HeaderState, HeaderStates
 from dsh_audit.checks.prompt_diff import TextChange, diff_text
 from dsh_audit.checks.tool_diff import ToolsChange, diff_tools
-from dsh_audit.checks.volatile import Kind
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding
 from dsh_audit.log import SessionLog
 from dsh_audit.replay import Rebuilt
 from dsh_audit.rules import drift as rules
 
-Part = Literal["config", "system", "tools"]
-Placement = Literal["head", "in-history"]
-
 _ROUTE_KEYS = ("provider", "model", "reasoningEffort")
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigChange:
-    """One setting that changed; None where it is absent.
-
-    Args:
-        name: as in ``header.config``, or ``adapterDefaults.<name>``.
-    """
-
-    name: str
-    before: Json
-    after: Json
-
-    def to_json(self) -> dict[str, Any]:
-        """As in schemas/drift.schema.json."""
-        return {"name": self.name, "before": self.before, "after": self.after}
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderChange:
-    """The differences between the request headers of two step requests.
-
-    Args:
-        request: index of the later request.
-        previous: index of the earlier one.
-        turn, step: of the later request.
-        seq: the event that brought the change: the ``request/header``, or the ``system/message`` where only the
-            prompt changed.
-        seqs: that event for each changed part.
-        reason: as logged (``initial``, ``resume``, ``change``, ``series``); ``change`` without a header event.
-        parts: what changed, in the order config, system, tools.
-        config, system, tools: the details of each part; empty or None where it did not change.
-        placements: where each changed part reaches the model.
-        declared_by: what in the log explains the change, in log order.
-        unexplained: parts that nothing explains.
-        log: the generation that ``seq`` numbers.
-    """
-
-    request: int
-    previous: int
-    turn: int | None
-    step: int | None
-    seq: int | None
-    seqs: dict[Part, int | None]
-    reason: str
-    parts: tuple[Part, ...]
-    config: tuple[ConfigChange, ...] = ()
-    system: TextChange | None = None
-    tools: ToolsChange = field(default_factory=ToolsChange)
-    placements: dict[Part, Placement] = field(default_factory=dict)
-    declared_by: tuple[str, ...] = ()
-    unexplained: tuple[Part, ...] = ()
-    log: SessionLog | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def declared(self) -> bool:
-        """Whether the log explains every part."""
-        return not self.unexplained
-
-    @property
-    def placement(self) -> Placement:
-        """``in-history`` when nothing at the head of the prompt changed."""
-        found = set(self.placements.values())
-        return "in-history" if found == {"in-history"} else "head"
-
-    @property
-    def volatile(self) -> tuple[Kind, ...]:
-        """Kinds of self-changing content in the prompt or in tool definitions."""
-        system = self.system.volatile if self.system else ()
-        return tuple(dict.fromkeys((*system, *self.tools.volatile)))
-
-    def to_json(self) -> dict[str, Any]:
-        """One member of ``changes`` (schemas/drift.schema.json)."""
-        return {
-            "request": self.request,
-            "previous": self.previous,
-            "turn": self.turn,
-            "step": self.step,
-            "seq": self.seq,
-            "seqs": dict(self.seqs),
-            "reason": self.reason,
-            "declared": self.declared,
-            "declared_by": list(self.declared_by),
-            "unexplained": list(self.unexplained),
-            "parts": list(self.parts),
-            "placement": self.placement,
-            "placements": dict(self.placements),
-            "config": [change.to_json() for change in self.config],
-            "system": self.system.to_json() if self.system else None,
-            "tools": self.tools.to_json(),
-            "volatile": list(self.volatile),
-        }
 
 
 def compare_states(before: HeaderState, after: HeaderState) -> HeaderChange | None:
@@ -133,8 +37,7 @@ def compare_states(before: HeaderState, after: HeaderState) -> HeaderChange | No
     if config:
         seqs["config"], placements["config"] = after.seq, "head"
     if system is not None:
-        current = after.updates[-1] if after.updates else after.head
-        seqs["system"] = current.seq if current else after.seq
+        seqs["system"] = after.prompt_seq
         placements["system"] = "in-history" if in_history else "head"
     if tools:
         seqs["tools"] = after.seq
@@ -181,12 +84,17 @@ class DriftScanner:
 
     Args:
         evidence: fed with every event up to the request's prefix before ``see`` is called.
+
+    Attributes:
+        digests: of each part of the header, where one of them changed; ``step_request`` counts from 0.
     """
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
         self._states = HeaderStates()
         self._previous: tuple[Rebuilt, HeaderState] | None = None
+        self._steps = 0
+        self.digests: list[dict[str, Any]] = []
 
     def see(self, rebuilt: Rebuilt, head_changed: tuple[bool, bool] | None = None) -> HeaderChange | None:
         """The change that a step request brought.
@@ -198,7 +106,9 @@ class DriftScanner:
         """
         state = self._states.of(rebuilt.request)
         last, self._previous = self._previous, (rebuilt, state)
+        self._steps += 1
         if last is None:
+            self._note_digest(state)
             return None
         earlier, before = last
         same_events = rebuilt.log is earlier.log and (state.seq, state.context_seq) == (before.seq, before.context_seq)
@@ -207,6 +117,7 @@ class DriftScanner:
         change = compare_states(before, state)
         if change is None:
             return None
+        self._note_digest(state)
         dispatch = rebuilt.request.dispatch
         change = replace(
             change,
@@ -220,6 +131,11 @@ class DriftScanner:
             rebuilt.log, dispatch.prefix_seq, earlier.log, earlier.request.dispatch.prefix_seq
         )
         return self._explained(_placed(change, head_changed), after, dispatch.prefix_seq)
+
+    def _note_digest(self, state: HeaderState) -> None:
+        parts = {"config": state.config, "system": state.prompt, "tools": list(state.tools)}
+        digests = {part: hashlib.sha256(ecma.stringify(value)).hexdigest()[:16] for part, value in parts.items()}
+        self.digests.append({"step_request": self._steps - 1, **digests})
 
     def _explained(self, change: HeaderChange, after_seq: int, prefix_seq: int) -> HeaderChange:
         events = self._evidence.between(after_seq, prefix_seq)
@@ -273,70 +189,6 @@ def _placed(change: HeaderChange, head_changed: tuple[bool, bool] | None) -> Hea
 
 def _same_prompt(before: HeaderState, after: HeaderState) -> bool:
     return before.head == after.head and before.updates == after.updates
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedHeader:
-    """One ``request/header`` event that a step request was the first to use.
-
-    Args:
-        request: index of that request.
-        changed: parts that differ from the request before.
-    """
-
-    request: int
-    seq: int
-    reason: str
-    changed: tuple[Part, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """One member of ``headers``."""
-        return {"request": self.request, "seq": self.seq, "reason": self.reason, "changed": list(self.changed)}
-
-
-@dataclass(frozen=True, slots=True)
-class DriftReport:
-    """All header changes of one log.
-
-    Args:
-        log: the log.
-        log_json: its identity, the ``log`` member of reports.
-        headers: every request header in force, in order.
-        changes: in order of requests.
-        findings: sorted.
-        against: the log it was compared with; None for a log on its own.
-    """
-
-    log: SessionLog
-    log_json: dict[str, Any]
-    headers: tuple[LoggedHeader, ...]
-    changes: tuple[HeaderChange, ...]
-    findings: tuple[Finding, ...]
-    against: dict[str, Any] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """schemas/drift.schema.json."""
-        return {
-            "schema": "dsh-audit/drift/1",
-            "log": self.log_json,
-            "against": self.against,
-            "headers": [header.to_json() for header in self.headers],
-            "changes": [change.to_json() for change in self.changes],
-            "summary": summarise(self.changes),
-            "findings": [finding.to_json() for finding in self.findings],
-        }
-
-
-def summarise(changes: Iterable[HeaderChange]) -> dict[str, Any]:
-    """Counts: changes, unexplained ones, in-history ones, by part, by kind of volatile content."""
-    listed = list(changes)
-    return {
-        "changes": len(listed),
-        "unexplained": sum(not change.declared for change in listed),
-        "in_history": sum(change.placement == "in-history" for change in listed),
-        "parts": dict(sorted(Counter(part for change in listed for part in change.parts).items())),
-        "volatile": dict(sorted(Counter(kind for change in listed for kind in change.volatile).items())),
-    }
 
 
 def settle_growth(changes: Iterable[HeaderChange]) -> tuple[HeaderChange, ...]:

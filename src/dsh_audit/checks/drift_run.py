@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import zip_longest
+from typing import Any
 
-from dsh_audit.checks.drift import (
-    DriftScanner,
-    HeaderChange,
-    LoggedHeader,
-    compare_states,
-    settle_growth,
-)
+from dsh_audit.checks.drift import DriftScanner, compare_states, settle_growth
+from dsh_audit.checks.drift_model import HeaderChange, LoggedHeader
 from dsh_audit.checks.evidence import Evidence
 from dsh_audit.checks.header_state import HeaderState, HeaderStates
 from dsh_audit.checks.layout import LayoutScanner
@@ -48,12 +44,17 @@ class DriftRun:
         before, self._prompt = self._prompt, prompt
         heads = None
         if before is not None and prompt is not None:
-            heads = (before.tools != prompt.tools, _leading(before) != _leading(prompt))
+            heads = (before.tools != prompt.tools, before.leading() != prompt.leading())
         change = self._scanner.see(rebuilt, heads)
         if change is not None:
             self.changes.append(change)
         self._note_header(rebuilt, change)
         return change
+
+    @property
+    def digests(self) -> list[dict[str, Any]]:
+        """Digests of the header's parts, see DriftScanner."""
+        return self._scanner.digests
 
     def _note_header(self, rebuilt: Rebuilt, change: HeaderChange | None) -> None:
         event = rebuilt.request.snapshot.request_header
@@ -62,14 +63,6 @@ class DriftRun:
         self._header = (rebuilt.log, event.seq)
         parts = change.parts if change is not None else ()
         self.headers.append(LoggedHeader(rebuilt.index, event.seq, str(event.data.get("reason", "")), parts))
-
-
-def _leading(prompt: Prompt) -> bytes:
-    """The system text at the head of a prompt: its own segment, else the first message when that holds one."""
-    if prompt.system:
-        return prompt.system
-    first = next((f.data for f in prompt.messages.fragments() if f.data), b"")
-    return first if first.startswith((b'{"role":"system"', b'{"role":"developer"')) else b""
 
 
 def run_drift(replay: Replay) -> DriftRun:

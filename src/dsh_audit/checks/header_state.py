@@ -34,6 +34,7 @@ class HeaderState:
         adapter_defaults: which settings the adapter filled in.
         head: the system text at the head of the prompt; None when there is none.
         updates: later system texts that stay in the history.
+        prompt_seq: the event that last set the prompt, an emptied one included.
         tools: definitions in order.
         seq: the ``request/header`` event; None before the first.
         context_seq: the ``request/context`` event.
@@ -44,6 +45,7 @@ class HeaderState:
     adapter_defaults: dict[str, Json]
     head: PromptText | None
     updates: tuple[PromptText, ...]
+    prompt_seq: int | None
     tools: tuple[Json, ...]
     seq: int | None
     context_seq: int | None
@@ -64,6 +66,7 @@ class HeaderStates:
         self._texts: list[PromptText] = []
         self._taken = 0
         self._headed = False
+        self._latest: int | None = None
 
     def of(self, request: Request) -> HeaderState:
         """The state of a step request."""
@@ -79,6 +82,7 @@ class HeaderStates:
             adapter_defaults=defaults if isinstance(defaults, dict) else {},
             head=head,
             updates=updates,
+            prompt_seq=self._latest if request.format_version >= 3 else event.seq if event is not None else None,
             tools=tuple(request.tools or ()),
             seq=event.seq if event is not None else None,
             context_seq=context.seq if context is not None else None,
@@ -100,12 +104,15 @@ class HeaderStates:
     def _system_texts(self, request: Request) -> list[PromptText]:
         surface = request.snapshot.surface
         if self._surface is None or not surface.extends(self._surface):  # type: ignore[arg-type]
-            self._texts, self._taken = [], 0
+            self._texts, self._taken, self._latest = [], 0, None
             self._headed = bool(surface) and surface[0].type == "system/message" and bool(_text(surface[0]))
         elif self._taken == 0:
             self._headed = bool(surface) and surface[0].type == "system/message" and bool(_text(surface[0]))
         for node in surface[self._taken :]:
-            if node.type == "system/message" and (text := _text(node)):
+            if node.type != "system/message":
+                continue
+            self._latest = node.seq if self._latest is None else max(node.seq, self._latest)
+            if text := _text(node):
                 self._texts.append(PromptText(text, node.seq))
         self._surface, self._taken = surface, len(surface)
         return list(self._texts)

@@ -119,7 +119,10 @@ def path_within(path: Path, data: bytes, at: int) -> Path:
     whole, stop = path.carry + data, at + len(path.carry)
     for match in _TOKEN.finditer(whole):
         if match.end() > stop:
-            if match.start() <= stop and scanner.expects_key and match[0][:1] == b'"' and len(match[0]) > 1:
+            if match[0] in (b",", b"]", b"}") and match.start() <= stop and scanner.children:
+                scanner.children.pop()
+                scanner.objects.pop()
+            elif match.start() <= stop and scanner.expects_key and match[0][:1] == b'"' and len(match[0]) > 1:
                 scanner.children[-1] = match[0]
             break
         scanner._take(match[0], match.start())

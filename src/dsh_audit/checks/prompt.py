@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from dsh_audit import ecma
 from dsh_audit.checks.layout import LayoutScanner
-from dsh_audit.checks.ropes import common_prefix, cut, first_different, fragments_from
+from dsh_audit.checks.ropes import common_prefix, cut, first_different, fragments_from, is_before
 from dsh_audit.wire.body import Body, Fragment
 
 _MARKER = re.compile(rb'(?:,"cache_control":\{[^{}]*\}|"cache_control":\{[^{}]*\},?)')
@@ -38,7 +38,7 @@ class Prompt:
         tools, system: segments as bytes.
         messages: the third segment; runs stay shared with the body.
         tools_at, system_at, messages_at: where each segment starts in the body; None where it is absent.
-        tools_key, system_key, messages_key: the members they were cut from.
+        system_key, messages_key: the members they were cut from.
         verbatim: no marker was removed, so that offsets in the segment are offsets in the body.
     """
 
@@ -48,12 +48,21 @@ class Prompt:
     tools_at: int | None
     system_at: int | None
     messages_at: int | None
+    system_key: str | None
+    messages_key: str | None
     verbatim: bool = True
 
     @property
     def size_bytes(self) -> int:
         """Length of the rendered prompt."""
         return len(self.tools) + len(self.system) + self.messages.size_bytes
+
+    def leading(self) -> bytes:
+        """The system text at the head: the system segment, else the first message where that holds one."""
+        if self.system:
+            return self.system
+        first = next((f.data for f in self.messages.fragments() if f.data), b"")
+        return first if first.startswith((b'{"role":"system"', b'{"role":"developer"')) else b""
 
     @property
     def head_bytes(self) -> int:
@@ -71,35 +80,22 @@ class PromptReader:
     def read(self, body: Body) -> Prompt:
         """The rendered prompt of a body; empty segments where it has no such member."""
         spans = self._layouts.scan(body).spans
-        tools = spans.get("tools")
-        system = next((spans[key] for key in SYSTEM_KEYS if key in spans), None)
-        messages = next((spans[key] for key in MESSAGE_KEYS if key in spans), None)
-        tools_bytes = self._tools_segment(_bytes(body, tools))
-        system_bytes = _unmarked(_bytes(body, system))
-        cut_messages = _interior(body, messages) if messages else Body.of(())
-        if body.count == 0 and any(b'"cache_control"' in f.data for f in cut_messages.tail):
-            plain = Body.of(Fragment(_canonical(f.data), f.seq) for f in cut_messages.tail)
-            return self._prompt(tools_bytes, system_bytes, plain, tools, system, messages, verbatim=False)
-        return self._prompt(tools_bytes, system_bytes, cut_messages, tools, system, messages, verbatim=True)
-
-    def _prompt(
-        self,
-        tools_bytes: bytes,
-        system_bytes: bytes,
-        messages_body: Body,
-        tools: tuple[int, int] | None,
-        system: tuple[int, int] | None,
-        messages: tuple[int, int] | None,
-        *,
-        verbatim: bool,
-    ) -> Prompt:
+        system_key = next((key for key in SYSTEM_KEYS if key in spans), None)
+        messages_key = next((key for key in MESSAGE_KEYS if key in spans), None)
+        tools, system, messages = (spans.get(key or "") for key in ("tools", system_key, messages_key))
+        inside = _interior(body, messages) if messages else Body.of(())
+        verbatim = body.count > 0 or not any(b'"cache_control"' in f.data for f in inside.tail)
+        if not verbatim:
+            inside = Body.of(Fragment(_canonical(f.data), f.seq) for f in inside.tail)
         return Prompt(
-            tools=tools_bytes,
-            system=system_bytes,
-            messages=messages_body,
+            tools=self._tools_segment(_bytes(body, tools)),
+            system=_unmarked(_bytes(body, system)),
+            messages=inside,
             tools_at=tools[0] if tools else None,
             system_at=system[0] if system else None,
             messages_at=messages[0] + 1 if messages else None,
+            system_key=system_key,
+            messages_key=messages_key,
             verbatim=verbatim,
         )
 
@@ -251,3 +247,12 @@ def _shared_end(earlier: bytes, later: bytes, limit: int) -> int:
         return limit
     limit = min(limit, len(earlier))
     return first_different(earlier[len(earlier) - limit :][::-1], later[len(later) - limit :][::-1])
+
+
+def is_prompt_before(one: Prompt, two: Prompt) -> bool:
+    """Whether a prompt sorts before another, segment by segment as bytes."""
+    if one.tools != two.tools:
+        return one.tools < two.tools
+    if one.system != two.system:
+        return one.system < two.system
+    return is_before(one.messages, two.messages)

@@ -19,6 +19,7 @@ _COMMANDS = (
     "render",
     "verify",
     "drift",
+    "cache",
     "uploads",
     "rules",
     "explain",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsh_audit.checks.drift import DriftReport, HeaderChange, describe, summarise
+from dsh_audit.checks.drift import describe
+from dsh_audit.checks.drift_model import DriftReport, HeaderChange, summarise
 from dsh_audit.checks.tool_diff import ToolsChange
 from dsh_audit.finding import Finding
 from dsh_audit.report import text

@@ -1,0 +1,216 @@
+"""Results of the cache check: one row a request, and their sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, Literal
+
+from dsh_audit.checks.causes import Why
+from dsh_audit.checks.drift_model import HeaderChange
+from dsh_audit.log import SessionLog
+from dsh_audit.pricing import Usage
+
+Basis = Literal["usage", "estimate"]
+Remark = Literal["first", "unsent", "no-body", "no-data", "below-minimum"]
+"""Why nothing is claimed: first of its lineage, never sent, no body, no cache figures, too short to be cached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An amount.
+
+    Args:
+        basis: ``usage`` where it follows from logged usage and a stated price, else ``estimate``.
+        peak: whether the peak price applied; None without peak hours.
+    """
+
+    amount: Decimal
+    currency: str
+    basis: Basis
+    peak: bool | None = None
+
+    def to_json(self) -> float:
+        """The amount as a number, to ten places."""
+        return number(self.amount)
+
+
+def number(amount: Decimal) -> float:
+    """A decimal as JSON prints it, to ten places."""
+    return float(round(amount, 10))
+
+
+@dataclass(frozen=True, slots=True)
+class Bust:
+    """A request that could not, or did not, read from the cache what an earlier one had sent.
+
+    Args:
+        why: the cause and its place.
+        lost_tokens: input tokens that a hit would have read from the cache.
+        basis: whether logged usage or an estimate gives them.
+        cost: what a hit would have saved; None without a price.
+        declared: someone asked for what caused it (a switch, a restart, a compaction, a prune).
+        repeats: busts with the same cause and part up to and including this one.
+    """
+
+    why: Why
+    lost_tokens: int
+    basis: Basis
+    cost: Money | None
+    declared: bool
+    repeats: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The ``bust`` member of a row."""
+        return {
+            "cause": self.why.cause,
+            "part": self.why.part,
+            "seq": self.why.seq,
+            "pointer": self.why.pointer,
+            "at": self.why.at,
+            "message": _index_after(self.why.pointer, ("messages", "input")),
+            "block": _index_after(self.why.pointer, ("content",)),
+            "cost": self.cost.to_json() if self.cost else None,
+            "basis": self.basis,
+            "lost_tokens": self.lost_tokens,
+            "declared": self.declared,
+            "repeats": self.repeats,
+            "detail": self.why.detail,
+        }
+
+
+def _index_after(pointer: str | None, names: tuple[str, ...]) -> int | None:
+    parts = (pointer or "").split("/")
+    for name, index in pairwise(parts):
+        if name in names and index.isdecimal():
+            return int(index)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How much of one request was sent before.
+
+    Args:
+        previous: index of the request before it in its lineage; None for the first.
+        wire_shared: common raw prefix of the two bodies; None where a body is missing.
+        wire_bytes: size of the body.
+        wire_source: whether the bodies compared are rebuilt or captured.
+        best: the earlier request of the lineage, on the same route, that shares most of the rendered prompt.
+        shared: bytes of the rendered prompt shared with it: what a prefix cache can give back (reused).
+        prompt_bytes: size of the rendered prompt.
+        resent: bytes behind ``shared`` that the previous request had too: sent again, paid again.
+    """
+
+    previous: int | None
+    wire_shared: int | None
+    wire_bytes: int | None
+    wire_source: Literal["rebuilt", "captured"]
+    best: int | None
+    shared: int | None
+    prompt_bytes: int | None
+    resent: int
+
+    @property
+    def new(self) -> int | None:
+        """Bytes that no earlier request is known to have held."""
+        if self.prompt_bytes is None or self.shared is None:
+            return None
+        return self.prompt_bytes - self.shared - self.resent
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """Tokens, converted from bytes.
+
+    Args:
+        reused: that the provider's cache can give back, by its rules; no promise.
+        prompt: of the whole prompt.
+        basis: ``usage`` where the request's own usage gives the rate of bytes to tokens.
+    """
+
+    reused: int
+    prompt: int
+    basis: Basis
+
+    def to_json(self) -> dict[str, Any]:
+        """The ``predicted`` member of a row."""
+        return {"reused_tokens": self.reused, "prompt_tokens": self.prompt, "basis": self.basis}
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRow:
+    """One request.
+
+    Args:
+        index: as in the ``requests`` report.
+        kind: ``step``, ``title``, ``compaction`` or ``web-search``.
+        lineage: requests with the same lineage can share a prefix.
+        time_ms: when it was sent, as logged.
+        seq: its first own event: where the log goes on behind what it could see.
+        usage: as the provider reported it.
+        cost: of the whole request; None without usage or price.
+        change: the header change it brought.
+        rules: name of the cache rules used.
+        log: the generation that the seqs number.
+    """
+
+    index: int
+    kind: str
+    lineage: str
+    turn: int | None
+    step: int | None
+    attempt: int | None
+    time_ms: int | float | None
+    seq: int
+    provider: str
+    model: str
+    outcome: str
+    rules: str
+    compared: Compared
+    predicted: Predicted | None
+    usage: Usage | None
+    cost: Money | None
+    bust: Bust | None
+    remark: Remark | None
+    change: HeaderChange | None = None
+    log: SessionLog | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """One member of ``requests`` (schemas/cache.schema.json)."""
+        found = self.compared
+        return {
+            "index": self.index,
+            "kind": self.kind,
+            "lineage": self.lineage,
+            "turn": self.turn,
+            "step": self.step,
+            "attempt": self.attempt,
+            "time_ms": self.time_ms,
+            "seq": self.seq,
+            "provider": self.provider,
+            "model": self.model,
+            "outcome": self.outcome,
+            "rules": self.rules,
+            "wire": {
+                "previous": found.previous,
+                "shared_bytes": found.wire_shared,
+                "body_bytes": found.wire_bytes,
+                "source": found.wire_source,
+            },
+            "prompt": {
+                "best": found.best,
+                "shared_bytes": found.shared,
+                "body_bytes": found.prompt_bytes,
+                "resent_bytes": found.resent if found.prompt_bytes is not None else None,
+                "new_bytes": found.new,
+            },
+            "predicted": self.predicted.to_json() if self.predicted else None,
+            "usage": self.usage.to_json() if self.usage else None,
+            "cost": self.cost.to_json() if self.cost else None,
+            "cost_basis": self.cost.basis if self.cost else None,
+            "peak": self.cost.peak if self.cost else None,
+            "bust": self.bust.to_json() if self.bust else None,
+            "remark": self.remark,
+        }

@@ -1,0 +1,215 @@
+"""The sum of the rows of a cache check, and its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from dsh_audit.checks.cache_model import CacheRow, Money, number
+from dsh_audit.checks.drift_model import HeaderChange
+from dsh_audit.finding import Finding
+from dsh_audit.log import SessionLog
+
+
+@dataclass(frozen=True, slots=True)
+class CauseSum:
+    """All busts of one cause and part; fixing that one thing saves ``cost``.
+
+    Args:
+        first: index of the first request it hit.
+    """
+
+    cause: str
+    part: str | None
+    busts: int
+    lost_tokens: int
+    cost: Decimal | None
+    first: int
+
+    def to_json(self) -> dict[str, Any]:
+        """One member of ``summary.causes``."""
+        return {
+            "cause": self.cause,
+            "part": self.part,
+            "busts": self.busts,
+            "lost_tokens": self.lost_tokens,
+            "cost": number(self.cost) if self.cost is not None else None,
+            "first": self.first,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSummary:
+    """The sum of all rows.
+
+    Args:
+        requests, steps: how many, of all kinds and of step requests.
+        busts: how many; ``unexplained`` of them nobody asked for.
+        hit_rate: cached share of all input tokens, over the requests with cache figures; None without any.
+        predicted_hit_rate: reusable share of all input tokens, by the rules of the provider.
+        tokens: input tokens: prompt, cached, uncached, written, lost; output.
+        cost: of all requests with usage and price; None when there is none.
+        bust_cost: what hits would have saved; None when no bust has a price.
+        estimated: whether an estimate is part of either sum.
+        unpriced: requests with usage but without a price.
+        no_data: requests whose provider reports no cache figures.
+        causes: by cost, then by tokens lost.
+    """
+
+    requests: int
+    steps: int
+    busts: int
+    unexplained: int
+    hit_rate: float | None
+    predicted_hit_rate: float | None
+    tokens: dict[str, int]
+    cost: Decimal | None
+    bust_cost: Decimal | None
+    currency: str
+    estimated: bool
+    unpriced: int
+    no_data: int
+    causes: tuple[CauseSum, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The ``summary`` member."""
+        return {
+            "requests": self.requests,
+            "steps": self.steps,
+            "busts": self.busts,
+            "unexplained": self.unexplained,
+            "hit_rate": self.hit_rate,
+            "predicted_hit_rate": self.predicted_hit_rate,
+            "tokens": self.tokens,
+            "cost": number(self.cost) if self.cost is not None else None,
+            "bust_cost": number(self.bust_cost) if self.bust_cost is not None else None,
+            "currency": self.currency,
+            "estimated": self.estimated,
+            "cost_per_request": self._per(self.requests),
+            "cost_per_step": self._per(self.steps),
+            "unpriced": self.unpriced,
+            "no_data": self.no_data,
+            "causes": [cause.to_json() for cause in self.causes],
+        }
+
+    def _per(self, count: int) -> float | None:
+        return number(self.cost / count) if self.cost is not None and count else None
+
+
+@dataclass(frozen=True, slots=True)
+class CacheReport:
+    """The cache check of one session.
+
+    Args:
+        log: the current generation.
+        log_json: its identity, the ``log`` member of reports.
+        rules: the cache rules that were used, as JSON.
+        rows: one a request.
+        changes: header changes, as in the drift report.
+        summary: their sum.
+        findings: sorted.
+        digests: of the header's parts where they changed, to compare reports.
+        comparison: with a baseline, as JSON (regression.Comparison).
+    """
+
+    log: SessionLog
+    log_json: dict[str, Any]
+    rules: tuple[dict[str, Any], ...]
+    rows: tuple[CacheRow, ...]
+    changes: tuple[HeaderChange, ...]
+    summary: CacheSummary
+    findings: tuple[Finding, ...]
+    digests: tuple[dict[str, Any], ...] = ()
+    comparison: dict[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """schemas/cache.schema.json."""
+        return {
+            "schema": "dsh-audit/cache/1",
+            "log": self.log_json,
+            "rules": list(self.rules),
+            "requests": [row.to_json() for row in self.rows],
+            "summary": self.summary.to_json(),
+            "first_drift": _first_drift(self.changes),
+            "header_digests": list(self.digests),
+            "comparison": self.comparison,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def _first_drift(changes: Iterable[HeaderChange]) -> dict[str, Any] | None:
+    """The first header change at the head of the prompt that nobody asked for."""
+    for change in changes:
+        if not change.declared and change.placement == "head":
+            return {"request": change.request, "seq": change.seq, "parts": list(change.parts)}
+    return None
+
+
+def summarise(rows: Iterable[CacheRow], currency: str) -> CacheSummary:
+    """Add the rows up."""
+    listed = [row for row in rows if row.remark != "unsent"]
+    busts = [row for row in listed if row.bust]
+    told = [row.usage for row in listed if row.usage and row.usage.cached is not None]
+    used = [row.usage for row in listed if row.usage]
+    guessed = [row.predicted for row in listed if row.predicted]
+    costs = [row.cost for row in listed if row.cost]
+    bust_costs = [row.bust.cost for row in busts if row.bust and row.bust.cost]
+    prompt = sum(usage.prompt for usage in told)
+    guessed_prompt = sum(item.prompt for item in guessed)
+    return CacheSummary(
+        requests=len(listed),
+        steps=sum(row.kind == "step" for row in listed),
+        busts=len(busts),
+        unexplained=sum(not row.bust.declared for row in busts if row.bust),
+        hit_rate=_ratio(sum(usage.cached or 0 for usage in told), prompt),
+        predicted_hit_rate=_ratio(sum(item.reused for item in guessed), guessed_prompt),
+        tokens={
+            "prompt": sum(usage.prompt for usage in used),
+            "cached": sum(usage.cached or 0 for usage in used),
+            "uncached": sum(usage.uncached for usage in used),
+            "written": sum(usage.written for usage in used),
+            "output": sum(usage.output for usage in used),
+            "lost": sum(row.bust.lost_tokens for row in busts if row.bust),
+        },
+        cost=sum((money.amount for money in costs), Decimal(0)) if costs else None,
+        bust_cost=_bust_cost(busts, bust_costs, costs),
+        currency=currency,
+        estimated=any(money.basis == "estimate" for money in (*costs, *bust_costs)),
+        unpriced=sum(row.usage is not None and row.cost is None for row in listed),
+        no_data=sum(usage.cached is None for usage in used),
+        causes=_causes(busts),
+    )
+
+
+def _bust_cost(busts: list[CacheRow], bust_costs: list[Money], costs: list[Money]) -> Decimal | None:
+    """None when there are busts but none has a price, or when nothing has one."""
+    if bust_costs or (not busts and costs):
+        return sum((money.amount for money in bust_costs), Decimal(0))
+    return None
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return round(part / whole, 6) if whole else None
+
+
+def _causes(busts: Iterable[CacheRow]) -> tuple[CauseSum, ...]:
+    groups: dict[tuple[str, str | None], list[CacheRow]] = {}
+    for row in busts:
+        assert row.bust is not None
+        groups.setdefault((row.bust.why.cause, row.bust.why.part), []).append(row)
+    sums = [_cause_sum(key, rows) for key, rows in groups.items()]
+    return tuple(sorted(sums, key=lambda item: (-(item.cost or 0), -item.lost_tokens, item.first)))
+
+
+def _cause_sum(key: tuple[str, str | None], rows: list[CacheRow]) -> CauseSum:
+    priced = [row.bust.cost.amount for row in rows if row.bust and row.bust.cost]
+    return CauseSum(
+        cause=key[0],
+        part=key[1],
+        busts=len(rows),
+        lost_tokens=sum(row.bust.lost_tokens for row in rows if row.bust),
+        cost=sum(priced, Decimal(0)) if priced else None,
+        first=rows[0].index,
+    )

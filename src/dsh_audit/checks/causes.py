@@ -1,0 +1,186 @@
+"""Why a request did not go on where its predecessor ended: the first thing that differs, and its event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from dsh_audit.checks.drift_model import HeaderChange, Part
+from dsh_audit.checks.evidence import Evidence
+from dsh_audit.checks.layout import LayoutScanner
+from dsh_audit.checks.prompt import Prompt
+from dsh_audit.checks.ropes import fragments_from
+from dsh_audit.pricing import Usage
+from dsh_audit.replay import Rebuilt
+from dsh_audit.wire.body import Body, Fragment
+
+Cause = Literal[
+    "provider-switch",
+    "model-switch",
+    "header-change",
+    "resume-drift",
+    "compaction",
+    "prune",
+    "image-offload",
+    "replacement",
+    "rewrite",
+    "retry",
+    "idle-expiry",
+    "too-soon",
+    "look-back",
+    "side-request",
+    "provider-miss",
+]
+"""``rewrite``: nothing in the log explains the difference. From ``retry`` on the prompt was intact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What is kept of one request while later ones are compared with it."""
+
+    rebuilt: Rebuilt
+    body: Body | None
+    prompt: Prompt | None
+    usage: Usage | None
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A cause with its place.
+
+    Args:
+        part: the part of the request that changed; ``messages`` for the history; None where nothing did.
+        seq: the event that brought the difference, in the log of the request.
+        pointer: JSON pointer of the first byte that differs in the rendered order, in the request's body.
+        at: that byte's offset in the body; None where it cannot be placed.
+        detail: one phrase.
+        missed: tokens that the provider could have read from its cache and did not, where its figures tell.
+    """
+
+    cause: Cause
+    part: Part | Literal["messages"] | None
+    seq: int | None
+    pointer: str | None = None
+    at: int | None = None
+    detail: str = ""
+    missed: int = 0
+
+
+def explain_break(
+    before: Sent,
+    after: Sent,
+    shared: int,
+    change: HeaderChange | None,
+    evidence: Evidence,
+    layouts: LayoutScanner,
+) -> Why:
+    """Why the prompt of ``after`` does not extend that of ``before``; both have prompts.
+
+    Args:
+        shared: bytes their prompts have in common.
+        change: the header change between the two.
+    """
+    one, two = before.rebuilt.request, after.rebuilt.request
+    switched = _switch(before, after, change)
+    if switched is not None:
+        return switched
+    assert before.prompt is not None and after.prompt is not None and after.body is not None
+    prompt = after.prompt
+    at, pointer = place_of(after.body, prompt, shared, layouts)
+    if shared < len(prompt.tools) or (shared < len(before.prompt.tools)):
+        return _header_break("tools", change, two.tools_seq, pointer, at)
+    if shared < prompt.head_bytes or shared < before.prompt.head_bytes:
+        return _header_break("system", change, None, pointer, at)
+    if shared - prompt.head_bytes < max(len(before.prompt.leading()), len(prompt.leading())):
+        return _header_break("system", change, _seq_at(prompt.messages, 0), pointer, at)
+    border = evidence.border(after.rebuilt.log, two.dispatch.prefix_seq, before.rebuilt.log, one.dispatch.prefix_seq)
+    found = _history_break(before, after, shared, border, evidence)
+    if found is not None:
+        cause, source, part = found
+        if part == "system":
+            return _header_break("system", change, source, pointer, at)
+        return Why(cause, part, source, pointer, at)
+    if change is not None and "tools" in change.parts:
+        return _header_break("tools", change, change.seqs.get("tools"), pointer, at)
+    seq = _seq_at(prompt.messages, shared - prompt.head_bytes)
+    return Why("rewrite", "messages", seq, pointer, at, "nothing in the log asked for it")
+
+
+def _switch(before: Sent, after: Sent, change: HeaderChange | None) -> Why | None:
+    one, two = before.rebuilt.request, after.rebuilt.request
+    seq = change.seqs.get("config") if change is not None else two.tools_seq
+    if one.provider != two.provider:
+        return Why("provider-switch", "config", seq, "/model", None, f"{one.provider} → {two.provider}")
+    if one.model != two.model:
+        return Why("model-switch", "config", seq, "/model", None, f"{one.model} → {two.model}")
+    return None
+
+
+def _header_break(part: Part, change: HeaderChange | None, seq: int | None, pointer: str, at: int | None) -> Why:
+    if change is not None and part in change.parts:
+        cause: Cause = "resume-drift" if change.reason == "resume" else "header-change"
+        return Why(cause, part, change.seqs.get(part), pointer, at)
+    return Why("header-change", part, seq, pointer, at, "" if seq is not None else "not in the log")
+
+
+_Found = tuple[Cause, int, Part | Literal["messages"]]
+
+
+def _history_break(before: Sent, after: Sent, shared: int, border: int, evidence: Evidence) -> _Found | None:
+    """The replacement or offload that the first differing fragment comes from."""
+    assert before.prompt is not None and after.prompt is not None
+    prefix_seq = after.rebuilt.request.dispatch.prefix_seq
+    events = evidence.between(border, prefix_seq)
+    replacing = {seq: kind for seq, kind, detail in events if detail == "replace"}
+    surface = after.rebuilt.request.snapshot.surface
+    fresh = [item for item in reversed(surface.replacements) if item.seq in replacing]
+    old = _seq_at(before.prompt.messages, shared - before.prompt.head_bytes)
+    new = _seq_at(after.prompt.messages, shared - after.prompt.head_bytes)
+    for item in reversed(fresh):
+        if item.seq == new or old in item.shadowed_seqs:
+            return _replacement(item.seq, replacing[item.seq], evidence)
+    offloads = [seq for seq, kind, _ in events if kind == "image/offload"]
+    if offloads:
+        return "image-offload", offloads[0], "messages"
+    if fresh:
+        first = fresh[-1]
+        return _replacement(first.seq, replacing[first.seq], evidence)
+    return None
+
+
+def _replacement(seq: int, kind: str, evidence: Evidence) -> _Found:
+    if kind == "system/message":
+        return "header-change", seq, "system"
+    wanted = {"user/message": "compaction/summary", "tool/result": "compaction/prune"}.get(kind)
+    last = evidence.last_before(seq, ("compaction/summary", "compaction/prune", "compaction/end"))
+    if last is not None and last[1] == wanted:
+        return ("compaction" if kind == "user/message" else "prune"), seq, "messages"
+    return "replacement", seq, "messages"
+
+
+def place_of(body: Body, prompt: Prompt, shared: int, layouts: LayoutScanner) -> tuple[int | None, str]:
+    """Offset in the body, and JSON pointer, of byte ``shared`` of its rendered prompt."""
+    if shared < len(prompt.tools):
+        return _place(body, prompt.tools_at, shared, "/tools", layouts)
+    if shared < prompt.head_bytes:
+        key = prompt.system_key or "system"
+        return _place(body, prompt.system_at, shared - len(prompt.tools), f"/{key}", layouts)
+    key = prompt.messages_key or "messages"
+    offset = shared - prompt.head_bytes
+    if prompt.verbatim:
+        return _place(body, prompt.messages_at, offset, f"/{key}", layouts)
+    plain = Body.of([Fragment(b'{"' + key.encode() + b'":['), *prompt.messages.tail, Fragment(b"]}")])
+    return None, layouts.pointer_at(plain, offset + len(key) + 5)
+
+
+def _place(body: Body, start: int | None, offset: int, fallback: str, layouts: LayoutScanner) -> tuple[int | None, str]:
+    if start is None:
+        return None, fallback
+    return start + offset, layouts.pointer_at(body, start + offset)
+
+
+def _seq_at(messages: Body, at: int) -> int | None:
+    """The event of the first fragment with one, from byte ``at`` on."""
+    fragments: Iterable[Fragment] = fragments_from(messages, max(at, 0))
+    return next((fragment.seq for fragment in fragments if fragment.seq is not None), None)

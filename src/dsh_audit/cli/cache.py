@@ -1,0 +1,204 @@
+"""``cache``: where cached prefixes broke, why, and what it cost."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dsh_audit.audit import audit_cache
+from dsh_audit.checks.cache import CacheOptions
+from dsh_audit.checks.cache_sum import CacheReport
+from dsh_audit.checks.provider_rules import parse_rules
+from dsh_audit.cli import common
+from dsh_audit.deployment import Deployment
+from dsh_audit.errors import UsageError
+from dsh_audit.finding import Finding, has_errors, sort_findings
+from dsh_audit.locate import SessionFiles
+from dsh_audit.log import SessionLog
+from dsh_audit.pricing import parse_prices
+from dsh_audit.regression import Threshold, check_thresholds, compare_reports, flatten, parse_threshold
+from dsh_audit.report.cache import ledger_rows, rank, render_cache, render_csv, render_ranking
+from dsh_audit.report.json import render_json
+
+METRICS = (
+    "requests",
+    "steps",
+    "busts",
+    "busts.*",
+    "unexplained",
+    "hit_rate",
+    "predicted_hit_rate",
+    "cost",
+    "bust_cost",
+    "cost_per_request",
+    "cost_per_step",
+    "unpriced",
+    "no_data",
+    "tokens.*",
+)
+
+
+@click.command("cache")
+@click.argument("names", metavar="LOG...", nargs=-1, required=True)
+@click.option("--capture", type=click.Path(), metavar="PATH", help="Compare captured bodies where they can be paired.")
+@click.option(
+    "--prices", type=click.Path(dir_okay=False), metavar="FILE", help="Price file instead of the built-in one."
+)
+@click.option(
+    "--currency", default="USD", show_default=True, metavar="CODE", help="Currency of the price table to use."
+)
+@click.option(
+    "--provider-rules", metavar="NAME", help="Cache rules for every route: deepseek, anthropic, openai, gemini, prefix."
+)
+@click.option("--grain", type=click.IntRange(min=1), metavar="TOKENS", help="Cached lengths are multiples of this.")
+@click.option("--baseline", type=click.Path(), metavar="OLD", help="Log or saved JSON report to compare with.")
+@click.option(
+    "--fail-on",
+    "limits",
+    multiple=True,
+    metavar="LIMIT",
+    help="Fail when this holds, e.g. 'hit_rate<0.95', 'busts>0', 'cost_per_step>+10%' (signed: against --baseline).",
+)
+@click.option("--all", "every_row", is_flag=True, help="List every request, however many.")
+@click.option(
+    "--ledger", type=click.Choice(["csv", "json"]), help="Print one flat record per request instead of the report."
+)
+@common.log_options
+@common.deployment_options
+@common.output_options
+def command(
+    names: tuple[str, ...],
+    capture: str | None,
+    prices: str | None,
+    currency: str,
+    provider_rules: str | None,
+    grain: int | None,
+    baseline: str | None,
+    limits: tuple[str, ...],
+    every_row: bool,
+    ledger: str | None,
+    session: str | None,
+    generation: int | None,
+    through: int | None,
+    deployment_file: str | None,
+    constants: tuple[str, ...],
+    output_format: str,
+    output: str | None,
+) -> None:
+    """Tell for every request of LOG what it shares with earlier ones, where the prefix broke, why, and the cost.
+
+    With several logs, or a home without --session, the sessions are ranked by what busts cost. A bust is a request
+    that did not go on where its predecessor ended, or whose provider read less from its cache than it could have.
+    """
+    thresholds = [parse_threshold(limit, METRICS) for limit in limits]
+    deployment = common.read_deployment(deployment_file, constants)
+    options = _options(prices, currency, provider_rules, grain)
+    logs, findings = common.open_many(names, session, generation)
+    if capture is not None:
+        if len(logs) > 1:
+            raise UsageError("--capture goes with one session only", hint="choose one with --session")
+        options = replace(options, captured=_captured(capture, *logs[0], deployment))
+    reports = [
+        _audit(log, files, deployment, options, through)
+        for log, files in common.with_progress(logs, "comparing", len(logs))
+    ]
+    if len(reports) > 1:
+        if baseline is not None or ledger is not None:
+            raise UsageError("--baseline and --ledger go with one session only", hint="choose one with --session")
+        _write_ranking(reports, findings, thresholds, output_format, output)
+    report = replace(reports[0], findings=tuple(sort_findings([*findings, *reports[0].findings])))
+    report = _judge(report, thresholds, _baseline(baseline, deployment, options))
+    if ledger is not None:
+        common.write_output(render_csv(report) if ledger == "csv" else render_json(ledger_rows(report)), output)
+    else:
+        common.write_report(
+            output_format, output, as_json=report.to_json, as_text=lambda: render_cache(report, every_row=every_row)
+        )
+    sys.exit(1 if has_errors(report.findings) else 0)
+
+
+def _options(prices: str | None, currency: str, rules: str | None, grain: int | None) -> CacheOptions:
+    data = (resources.files("dsh_audit") / "data" / "prices.json").read_bytes()
+    name = "built-in prices"
+    if prices is not None:
+        name = prices
+        try:
+            data = Path(prices).read_bytes()
+        except OSError as error:
+            raise UsageError(f"{prices}: cannot be read: {error.strerror}") from None
+    table = parse_prices(data, name=name, schema=common.read_schema("prices"))
+    book = parse_rules(
+        (resources.files("dsh_audit") / "data" / "cache_rules.json").read_bytes(), chosen=rules, grain=grain
+    )
+    return CacheOptions(book, table, currency.upper())
+
+
+def _audit(
+    log: SessionLog, files: SessionFiles, deployment: Deployment, options: CacheOptions, through: int | None
+) -> CacheReport:
+    return audit_cache(common.read_history(log, files), deployment, options, through)
+
+
+def _captured(
+    capture: str, log: SessionLog, files: SessionFiles, deployment: Deployment
+) -> dict[int, Callable[[], bytes | None]]:
+    raise UsageError("--capture is not available yet")
+
+
+def _baseline(named: str | None, deployment: Deployment, options: CacheOptions) -> dict[str, Any] | None:
+    """The older report as JSON: read from a saved one, or made from a log."""
+    if named is None:
+        return None
+    path = Path(named)
+    if path.is_file() and path.suffix == ".json":
+        try:
+            value = json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{named}: not a JSON report: {error}") from None
+        if not isinstance(value, dict) or value.get("schema") != "dsh-audit/cache/1":
+            raise UsageError(
+                f"{named}: not a report of dsh-audit cache", hint="save one with: cache LOG --format json -o FILE"
+            )
+        return value
+    log, files, _findings = common.open_one(named, None, None)
+    return _audit(log, files, deployment, replace(options, captured={}), None).to_json()
+
+
+def _judge(report: CacheReport, thresholds: list[Threshold], old: dict[str, Any] | None) -> CacheReport:
+    new = report.to_json()
+    numbers = flatten(new["summary"])
+    before = flatten(old["summary"]) if old is not None else None
+    failed = check_thresholds(thresholds, numbers, before, report.log.where())
+    comparison = compare_reports(new, old).to_json() if old is not None else None
+    return replace(report, findings=tuple(sort_findings([*report.findings, *failed])), comparison=comparison)
+
+
+def _write_ranking(
+    reports: list[CacheReport],
+    findings: list[Finding],
+    thresholds: list[Threshold],
+    output_format: str,
+    output: str | None,
+) -> None:
+    """Print the ranking and exit; thresholds hold for each session on its own."""
+    reports = [_judge(report, thresholds, None) for report in reports]
+    every = sort_findings([*findings, *(finding for report in reports for finding in report.findings)])
+    shown = [finding for finding in every if not finding.code.startswith("cache/") or finding.severity == "error"]
+    common.write_report(
+        output_format,
+        output,
+        as_json=lambda: {
+            "schema": "dsh-audit/cache-ranking/1",
+            "sessions": [{"log": report.log_json, "summary": report.summary.to_json()} for report in rank(reports)],
+            "findings": [finding.to_json() for finding in every],
+        },
+        as_text=lambda: render_ranking(reports, shown),
+    )
+    sys.exit(1 if has_errors(every) else 0)
