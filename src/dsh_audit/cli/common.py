@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 import orjson
 
+from dsh_audit.cli.config import META_KEY
 from dsh_audit.deployment import Deployment, parse_deployment
 from dsh_audit.errors import AuditError, DeploymentError, LogError, UsageError
 from dsh_audit.finding import Finding, Where
@@ -229,10 +230,13 @@ def guard_output(output: str) -> None:
 
 
 def _inputs() -> set[Path]:
-    """Every file or directory named on this command line, also as NAME=FILE; output options aside."""
+    """The configuration file and whatever this command line names, also as NAME=FILE; output options aside."""
     context = click.get_current_context(silent=True)
-    named: set[Path] = set()
-    for parameter, value in (context.params if context is not None else {}).items():
+    if context is None:
+        return set()
+    config = context.meta.get(META_KEY)
+    named = set() if config is None else {Path(config).resolve()}
+    for parameter, value in context.params.items():
         if parameter not in ("output", "reports"):
             values = value if isinstance(value, tuple) else (value,)
             texts = [item for item in values if isinstance(item, str) and item]
