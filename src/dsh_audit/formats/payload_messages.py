@@ -5,6 +5,7 @@ Source: spec session-log 3.3; dsh-session-format-v0-to-v1 0.1.3-alpha.2 (payload
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from dsh_audit import ecma
@@ -183,9 +184,16 @@ def sources(version: int) -> dict[str, Shape]:
     }
 
 
+@functools.cache
+def message_source(version: int) -> Shape:
+    """Shape of the source of any message."""
+    return tagged("kind", sources(version), open_record({"kind": TEXT}))
+
+
 def message(version: int, *roles: str, kind: str | None = None) -> Shape:
     """An identified message with one of the roles, whose source is of the kind, if given."""
-    source = tagged("kind", sources(version), open_record({"kind": TEXT}))
+    known = message_source(version)
+    source = named("source", lambda: known)
     members = {"id": TEXT, "role": literal(*roles), "content": CONTENT, "source": source}
 
     def check(value: Json, label: str) -> None:
