@@ -33,8 +33,6 @@ class Constant:
 CONSTANTS: dict[str, Constant] = {
     constant.name: constant
     for constant in (
-        Constant(
-            COMPACTION_INSTRUCTION, 1802, "3b7aa71f525b9a82afc2f1747c4434ceb7b3bc1fadf8b64c37c4e97db70d074b"
-        ),
+        Constant(COMPACTION_INSTRUCTION, 1802, "3b7aa71f525b9a82afc2f1747c4434ceb7b3bc1fadf8b64c37c4e97db70d074b"),
     )
 }

@@ -59,9 +59,7 @@ class MessagesEncoder:
         http_headers = _http_headers(request, notes, has_tool_changes=messages.has_tool_changes)
         return Encoded(PROTOCOL, "bytes", body, (), (), "/v1/messages", http_headers)
 
-    def _step_messages(
-        self, request: Request, route: Route, mode: ToolMode
-    ) -> tuple[MessagesFold, ToolProjection]:
+    def _step_messages(self, request: Request, route: Route, mode: ToolMode) -> tuple[MessagesFold, ToolProjection]:
         surface = request.snapshot.surface
         steps = self._steps
         is_longer = steps is not None and steps.surface is not None and surface.extends(steps.surface)
@@ -258,9 +256,7 @@ def _system(request: Request, messages: MessagesFold) -> Iterator[Fragment]:
         yield Fragment(encoded, seq if text else request.system_seq)
 
 
-def _http_headers(
-    request: Request, notes: Notes, *, has_tool_changes: bool
-) -> tuple[tuple[str, str | None], ...]:
+def _http_headers(request: Request, notes: Notes, *, has_tool_changes: bool) -> tuple[tuple[str, str | None], ...]:
     """Names in the order sent; the key and the user id are never known. Source: spec wire-deepseek 5.5."""
     deployment = notes.deployment
     version = notes.take(deployment.harness_version(request.format_version)).value

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from dsh_audit import ecma
 from dsh_audit.deployment import Deployment, Used
@@ -15,10 +16,16 @@ from dsh_audit.wire.deepseek_chat import PROTOCOL as CHAT
 from dsh_audit.wire.deepseek_chat import ChatEncoder
 from dsh_audit.wire.deepseek_messages import PROTOCOL as MESSAGES
 from dsh_audit.wire.deepseek_messages import MessagesEncoder
-from dsh_audit.wire.protocol import Choice, ProtocolChooser, protocol_alternatives
+from dsh_audit.wire.pi import PROTOCOLS
+from dsh_audit.wire.pi.encoder import PiEncoder
+from dsh_audit.wire.protocol import PI_AI, Choice, ProtocolChooser, protocol_alternatives
 
-ENCODERS: dict[str, type[Encoder]] = {CHAT: ChatEncoder, MESSAGES: MessagesEncoder}
-"""One entry a protocol; the other adapter's are added where they are defined."""
+ENCODERS: dict[str, Callable[[], Encoder]] = {
+    CHAT: ChatEncoder,
+    MESSAGES: MessagesEncoder,
+    **{name: partial(PiEncoder, name) for name in (PI_AI, *PROTOCOLS)},
+}
+"""One entry a protocol."""
 
 
 class SessionEncoder:

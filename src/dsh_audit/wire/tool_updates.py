@@ -174,9 +174,7 @@ def _declarations(mode: ToolMode, active: tuple[Tool, ...], history: ToolHistory
     return {name: tool for name, tool in declared.items() if name in names}
 
 
-def _kept_blocks(
-    mode: ToolMode, history: ToolHistory, declarations: Mapping[str, Tool]
-) -> dict[int, tuple[Json, ...]]:
+def _kept_blocks(mode: ToolMode, history: ToolHistory, declarations: Mapping[str, Tool]) -> dict[int, tuple[Json, ...]]:
     offered = {tool["name"] for tool in history.baseline if not tool.get("deferLoading")}
     kept: dict[int, tuple[Json, ...]] = {}
     for update in history.updates:

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 from dsh_audit import ecma
 from dsh_audit.events import Json
-from dsh_audit.wire.body import Body, Fragment
+from dsh_audit.wire.body import Body, Fragment, FragmentRun
+
+_CHANGING = 4
+"""Fragments with a source that may differ in the next body: last messages, tools behind them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,25 @@ def assemble(params: dict[str, Json], list_key: str, items: list[WireItem], seqs
         params: its members in wire order; the value of ``list_key`` is ignored.
     """
     return Body.of(_fragments(params, list_key, items, seqs))
+
+
+class RunCache:
+    """Lets successive bodies of a session share the fragments in front that did not change."""
+
+    def __init__(self) -> None:
+        self._run = FragmentRun()
+
+    def share(self, body: Body) -> Body:
+        """The same body over a shared run: all but its last fragments, which a longer history changes."""
+        fragments = body.tail
+        stable = [index for index, fragment in enumerate(fragments) if fragment.seq is not None]
+        count = stable[-_CHANGING] if len(stable) >= _CHANGING else 0
+        kept = self._run.first(min(len(self._run), count))
+        if len(self._run) > count or kept != list(fragments[: len(kept)]):
+            self._run = FragmentRun()
+        for fragment in fragments[len(self._run) : count]:
+            self._run.append(fragment.data, fragment.seq)
+        return Body((), self._run, count, fragments[count:])
 
 
 def _fragments(params: dict[str, Json], list_key: str, items: list[WireItem], seqs: Seqs) -> Iterator[Fragment]:

@@ -21,11 +21,9 @@ from dsh_audit.wire.pi import encode_pi_request
 from dsh_audit.wire.pi.context import owns_every_route
 from dsh_audit.wire.pi.images import ImageSource, ImageVersion, short_handle
 from dsh_audit.wire.pi.profile import Catalogue, resolve_model
+from dsh_audit.wire.pi.settings import CREDENTIALS
 
 DEFAULT_VERSION = "0.82.1"
-CREDENTIALS = {"api-key": "sk-", "oauth": "sk-ant-oat", "chatgpt": "sign-in"}
-"""Credential kind → a text of that kind; the encoders look at no more."""
-
 FindCatalogue = Callable[[str], Catalogue | None]
 
 

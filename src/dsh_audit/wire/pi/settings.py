@@ -13,6 +13,9 @@ from dsh_audit.wire.pi.refusal import no_request
 from dsh_audit.wire.pi.versions import PiRules
 
 LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+CREDENTIALS = {"api-key": "sk-", "oauth": "sk-ant-oat", "chatgpt": "sign-in"}
+"""Credential kind → a text of that kind; no more of a key matters."""
+
 Retention = Literal["none", "short", "long"]
 
 

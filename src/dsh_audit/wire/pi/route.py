@@ -1,0 +1,146 @@
+"""What a deployment says about a pi-ai route, and which of it went into a request.
+
+Source: spec wire-pi-ai 2, 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dsh_audit.deployment import Deployment, Used
+from dsh_audit.errors import DeploymentError
+from dsh_audit.events import Json
+from dsh_audit.request import Request
+from dsh_audit.wire.adapter import CannotEncodeError, Notes
+from dsh_audit.wire.pi.profile import Catalogue, resolve_model
+from dsh_audit.wire.pi.refusal import PiRefusedError
+from dsh_audit.wire.pi.settings import CREDENTIALS
+from dsh_audit.wire.pi.versions import pi_version_of
+
+_UNKNOWN_URL = "http://localhost"
+_MODEL_INPUTS = ("contextWindow", "maxTokens", "input", "reasoning", "thinkingLevelMap", "compat")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The unlogged inputs of one request.
+
+    Args:
+        guess: why they are guesses; None when the deployment describes the route.
+    """
+
+    version: str
+    profile: dict[str, Json]
+    model: dict[str, Json]
+    key: str
+    env: Mapping[str, str]
+    owns: Callable[[str], bool]
+    guess: str | None = None
+
+
+def find_route(request: Request, notes: Notes, api: str | None) -> Route:
+    """Collect the inputs of a request and record each in ``notes``.
+
+    Args:
+        api: protocol that the log itself shows, None when it does not.
+
+    Raises:
+        CannotEncodeError: they do not make a request.
+    """
+    deployment, provider = notes.deployment, request.provider
+    version = _version(request, notes)
+    profile, guess = deployment.look_up("providers", provider, "profile"), None
+    if not isinstance(profile, dict):
+        if api is None:
+            raise CannotEncodeError(f'the deployment has no profile for provider "{provider}" (llm-pi-ai)')
+        profile, guess = _guessed_profile(request, api), f'no profile for provider "{provider}": defaults assumed'
+    try:
+        model = resolve_model(provider, request.model, profile, _catalogue(deployment, provider))
+    except DeploymentError as error:
+        raise CannotEncodeError(error.message) from None
+    _note_model(request, notes, profile, model)
+    env = deployment.look_up("pi_ai", "env") or {}
+    _note_retention(provider, notes, profile, env)
+    return Route(version, profile, model, _key(provider, model, notes), env, _owner(provider, notes), guess)
+
+
+def _used(name: str, value: Json, is_given: bool) -> Used:
+    return Used(name, value, "deployment" if is_given else "default")
+
+
+def _version(request: Request, notes: Notes) -> str:
+    given = notes.deployment.look_up("pi_ai", "version")
+    if given is not None:
+        return str(notes.take(Used("pi_ai.version", given, "deployment")).value)
+    harness = notes.deployment.harness_version(request.format_version)
+    try:
+        version = pi_version_of(str(harness.value))
+    except PiRefusedError as refusal:
+        raise CannotEncodeError(refusal.message) from None
+    return str(notes.take(Used("pi_ai.version", version, harness.source)).value)
+
+
+def _guessed_profile(request: Request, api: str) -> dict[str, Json]:
+    """A hand-declared model with the defaults and what the log knows."""
+    event = request.snapshot.request_context
+    context = event.data.get("context", event.data) if event is not None else {}
+    window = context.get("contextWindow") if isinstance(context, dict) else None
+    entry: dict[str, Json] = {"id": request.model}
+    if isinstance(window, int) and not isinstance(window, bool) and window > 0:
+        entry["contextWindow"] = window
+    return {"api": api, "baseURL": _UNKNOWN_URL, "models": [entry]}
+
+
+def _catalogue(deployment: Deployment, provider: str) -> Catalogue | None:
+    found = (deployment.catalog or {}).get(provider)
+    return found if isinstance(found, Catalogue) else None
+
+
+def _note_model(request: Request, notes: Notes, profile: dict[str, Json], model: dict[str, Json]) -> None:
+    place = f"providers.{request.provider}.profile"
+    notes.take(_used(f"{place}.api", model["api"], bool(profile.get("api"))))
+    if model["api"] == "openai-completions":
+        # Detection looks at the address, so it is part of the body.
+        notes.take(Used(f"{place}.baseURL", model["baseUrl"], "deployment"))
+    entries = profile.get("models") or []
+    own: dict[str, Json] = next((entry for entry in entries if entry.get("id") == request.model), {})
+    own = own or (profile.get("modelOverrides") or {}).get(request.model) or {}
+    for name in _MODEL_INPUTS:
+        if name in model:
+            configured = name in own or (name in ("reasoning", "thinkingLevelMap") and "reasoningEfforts" in own)
+            is_given = configured or name == "compat"
+            notes.take(_used(f"{place}.models.{request.model}.{name}", model[name], is_given))
+
+
+def _note_retention(provider: str, notes: Notes, profile: dict[str, Json], env: Mapping[str, str]) -> None:
+    if profile.get("cacheRetention"):
+        notes.take(Used(f"providers.{provider}.profile.cacheRetention", profile["cacheRetention"], "deployment"))
+    else:
+        value = env.get("PI_CACHE_RETENTION")
+        notes.take(_used("pi_ai.env.PI_CACHE_RETENTION", value, value is not None))
+
+
+def _key(provider: str, model: dict[str, Json], notes: Notes) -> str:
+    given = notes.deployment.look_up("providers", provider, "credential")
+    if model["api"] != "anthropic-messages" and provider != "openai" and given is None:
+        return CREDENTIALS["api-key"]
+    kind = notes.take(_used(f"providers.{provider}.credential", given or "api-key", given is not None)).value
+    return CREDENTIALS.get(str(kind), "")
+
+
+def _owner(provider: str, notes: Notes) -> Callable[[str], bool]:
+    """Whether the same adapter owns a route: the listed ones, else those that the deployment gives to pi-ai."""
+    listed = notes.deployment.look_up("pi_ai", "routes")
+    if isinstance(listed, list):
+        notes.take(Used("pi_ai.routes", listed, "deployment"))
+        return set(map(str, listed)).__contains__
+    providers = notes.deployment.look_up("providers") or {}
+    routes = [
+        name
+        for name, entry in providers.items()
+        if isinstance(entry, Mapping) and (entry.get("adapter") == "llm-pi-ai" or "profile" in entry)
+    ]
+    routes = sorted({*routes, provider})
+    notes.take(Used("pi_ai.routes", routes, "default"))
+    return set(routes).__contains__
