@@ -90,7 +90,7 @@ class SessionV0:
     def result(self, call_id: str, text: str) -> int:
         block = {"type": "tool-result", "toolCallId": call_id, "content": [text_block(text)]}
         message = self.message("user", [block], {"kind": "tool", "callId": call_id})
-        data = {"turn": self.turn, "step": self.step, "callId": call_id, "message": message}
+        data = {"turn": self.turn, "step": self.step, "message": message}
         return self.add("tool/result", data, surfaceOp="append")
 
     def end_step(self) -> None:

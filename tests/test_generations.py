@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dsh_audit import ecma
+from dsh_audit.deployment import Deployment
+from dsh_audit.events import Event
+from dsh_audit.formats import FORMATS
+from dsh_audit.formats.migrate import migrate
+from dsh_audit.generations import build_history, find_border, find_migrated_end
+from dsh_audit.log import SessionLog
+from dsh_audit.replay import AS_MIGRATED, Replay
+from tests.logs import SessionV0, log_of, two_turns
+
+
+def migrated(session: SessionV0, *, native: bool = True, edit: Any = None) -> SessionLog:
+    """The session as a format-4 writer leaves it, with a first native event."""
+    log = session.log()
+    result = migrate(log.events(), log.session_header, 4)
+    events = list(result.events)
+    if native:
+        events.append(Event("session/end-seed", len(events), 9999, {}))
+    if edit is not None:
+        events = [edit(event) for event in events]
+    rows = [result.header.raw, *(FORMATS[4].encode_row(event) for event in events)]
+    return log_of(b"".join(ecma.stringify(row) + b"\n" for row in rows), "session.v4.jsonl")
+
+
+def test_the_border_is_where_the_log_stops_being_the_migrated_predecessor() -> None:
+    session = two_turns()
+    log = migrated(session)
+    border, problem = find_border(log, session.log())
+    assert problem is None
+    assert [event.type for event in log.events() if event.seq >= border] == ["session/end-seed"]
+
+
+def test_requests_before_the_migration_come_from_the_old_log() -> None:
+    session = two_turns()
+    history = build_history(migrated(session), [session.log()])
+    requests = list(Replay(history, Deployment()))
+    assert [(item.log.version, item.encoded.protocol) for item in requests] == [(0, "deepseek-chat-completions")] * 3
+    assert [item.index for item in requests] == [0, 1, 2]
+    assert history.findings == ()
+
+
+def test_without_the_old_log_they_are_as_migrated_not_as_sent() -> None:
+    history = build_history(migrated(two_turns()))
+    assert [finding.code for finding in history.findings] == ["log/as-migrated"]
+    for item in Replay(history, Deployment()):
+        assert item.encoded.claim == "logical"
+        assert AS_MIGRATED in item.encoded.why
+
+
+def test_a_predecessor_that_is_not_continued_is_not_used() -> None:
+    def edit(event: Event) -> Event:
+        return replace(event, time=event.time + 1) if event.seq == 3 else event
+
+    log = migrated(two_turns(), edit=edit)
+    history = build_history(log, [two_turns().log()])
+    assert "log/predecessor-mismatch" in [finding.code for finding in history.findings]
+    assert len(history.generations) == 1
+
+
+def test_another_session_is_no_predecessor() -> None:
+    other = SessionV0("other")
+    _, problem = find_border(migrated(two_turns()), other.log())
+    assert problem == "session other is another session"
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_log_that_was_never_migrated_shows_no_border(native: bool) -> None:
+    assert find_migrated_end(two_turns().log()) == 0
+    assert bool(find_migrated_end(migrated(two_turns(), native=native))) is native
