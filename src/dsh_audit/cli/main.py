@@ -24,6 +24,7 @@ _COMMANDS = (
     "drift",
     "cache",
     "uploads",
+    "golden",
     "rules",
     "explain",
     "completion",

@@ -1,9 +1,9 @@
 """Every finding code, one module a family; ``RULES`` lists them once."""
 
 from dsh_audit.finding import Rule
-from dsh_audit.rules import cache, capture, drift, log, uploads, wire
+from dsh_audit.rules import cache, capture, drift, golden, log, uploads, wire
 
-_FAMILIES = (log, capture, wire, drift, cache, uploads)
+_FAMILIES = (log, capture, wire, drift, cache, uploads, golden)
 
 RULES: dict[str, Rule] = {
     rule.code: rule

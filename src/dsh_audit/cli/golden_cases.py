@@ -1,0 +1,299 @@
+"""Golden cases against logs on disk: one case at a time, and many in parallel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from multiprocessing import get_context
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from dsh_audit.cli import common
+from dsh_audit.deployment import Deployment
+from dsh_audit.errors import AuditError, UsageError
+from dsh_audit.finding import Finding
+from dsh_audit.generations import SessionHistory
+from dsh_audit.golden.build import Recipe, Recorded, recipe_of, record_case, without_verdicts
+from dsh_audit.golden.case import GoldenCase
+from dsh_audit.golden.compare import compare_cases
+from dsh_audit.golden.explain import explain_changes
+from dsh_audit.golden.result import CaseResult
+from dsh_audit.golden.store import (
+    CaseFile,
+    case_file,
+    case_name,
+    is_ci,
+    reject_case,
+    relative_to_case,
+    write_case,
+)
+from dsh_audit.locate import SessionFiles, decode_segment, read_sessions, require_one
+from dsh_audit.log import open_log
+
+_SERIAL_CASES = 24
+"""So few cases are checked faster here than in processes that must be started first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One case to check.
+
+    Args:
+        case: its files.
+        log: the log or session to use instead of the remembered one.
+        session: directory name of the session where ``log`` holds several.
+        deployment_file, constants: as on the command line; they win over the remembered file.
+        may_write: pending files may be written and removed.
+        recipe: how to record a case that does not exist yet.
+    """
+
+    case: CaseFile
+    log: str | None = None
+    session: str | None = None
+    deployment_file: str | None = None
+    constants: tuple[str, ...] = ()
+    may_write: bool = False
+    recipe: Recipe = field(default_factory=Recipe)
+
+
+def version() -> str:
+    """This release, as cases remember it."""
+    try:
+        return f"dsh-audit {metadata.version('dsh-audit')}"
+    except metadata.PackageNotFoundError:
+        return "dsh-audit"
+
+
+def may_write(force: bool) -> bool:
+    """Whether pending files may be written: not under CI unless forced."""
+    return force or not is_ci(os.environ)
+
+
+def require_writable(force: bool) -> None:
+    """Refuse to change golden files under CI.
+
+    Raises:
+        UsageError: ``CI`` is set and nothing forces.
+    """
+    if not may_write(force):
+        raise UsageError("CI is set: golden files are not written", hint="--force writes them all the same")
+
+
+def read_log(named: str, session: str | None = None) -> tuple[SessionHistory, list[Finding]]:
+    """The session that a path names; of several the one with this id."""
+    found = read_sessions(named)
+    if len(found) > 1 and session:
+        found = read_sessions(named, session=session)
+    files = require_one(found, named)
+    log = open_log(files.choose())
+    return common.read_history(log, files), [*files.findings, *common.name_findings(log)]
+
+
+def check_case(task: Task) -> CaseResult:
+    """Compare one case with its log, or record it where there is none yet.
+
+    What cannot be read is the state ``missing`` with a reason, so that one bad case does not hide the others.
+    """
+    case = task.case
+    try:
+        if not case.is_recorded:
+            return _new(task)
+        return _check(task, case.read())
+    except AuditError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        return CaseResult(case.name, "missing", str(case.path), task.log, f"{error.message}{hint}")
+
+
+def _new(task: Task) -> CaseResult:
+    case = task.case
+    if task.log is None:
+        count = len(case.read_pending().requests)
+        reason = f"{count} requests wait to be accepted"
+        return CaseResult(case.name, "new", str(case.path), None, reason, requests=count)
+    recorded = record(case, task.log, task.session, task.recipe, task.deployment_file, task.constants)
+    count = len(recorded.case.requests)
+    result = CaseResult(
+        case.name,
+        "new",
+        str(case.path),
+        task.log,
+        f"{count} requests wait to be accepted",
+        requests=count,
+        normalisers=recorded.case.normalisers,
+        replaced=recorded.replaced,
+    )
+    if task.may_write:
+        write_case(case, recorded.case, pending=True)
+        return replace(result, is_written=True)
+    if case.is_pending:
+        return result
+    return replace(result, state="missing", reason="there is no golden case for this log, and none may be written")
+
+
+def _check(task: Task, golden: GoldenCase) -> CaseResult:
+    case = task.case
+    if task.log is None and golden.log is None:
+        raise UsageError("the case does not remember its log", hint="name it with --log")
+    named = task.log or str(case.resolve(golden.log or ""))
+    deployment = _deployment(case, golden.deployment, task.deployment_file, task.constants)
+    history, findings = read_log(named, task.session or golden.session_id)
+    fresh = record_case(history, deployment, recipe_of(golden, version()), findings)
+    changes = compare_cases(golden, fresh.case)
+    if changes:
+        changes = explain_changes(changes, fresh.rebuilt, history, deployment)
+    if task.may_write:
+        _write_outcome(case, fresh, [index for change in changes for index in change.requests], bool(changes))
+    return CaseResult(
+        name=case.name,
+        state="changed" if changes else "matched",
+        path=str(case.path),
+        log=named,
+        changes=tuple(changes),
+        requests=len(fresh.case.requests),
+        normalisers=golden.normalisers,
+        replaced=fresh.replaced,
+        is_written=bool(changes) and task.may_write,
+    )
+
+
+def _write_outcome(case: CaseFile, fresh: Recorded, changed: Sequence[int], is_changed: bool) -> None:
+    """Leave what would be accepted; nothing where the case holds again."""
+    if is_changed:
+        write_case(case, without_verdicts(fresh.case, changed), pending=True)
+    elif case.is_pending:
+        reject_case(case)
+
+
+def record(
+    case: CaseFile,
+    named: str,
+    session: str | None,
+    recipe: Recipe,
+    deployment_file: str | None,
+    constants: Iterable[str],
+) -> Recorded:
+    """A fresh case of a log, with the paths it is to remember."""
+    history, findings = read_log(named, session)
+    deployment = _deployment(case, None, deployment_file, constants)
+    remembered = None if deployment_file is None else relative_to_case(case, Path(deployment_file))
+    full = replace(
+        recipe, log=relative_to_case(case, Path(named)), deployment_path=remembered, recorded_by=version()
+    )
+    return record_case(history, deployment, full, findings)
+
+
+def _deployment(
+    case: CaseFile, remembered: str | None, deployment_file: str | None, constants: Iterable[str]
+) -> Deployment:
+    if deployment_file is None and remembered is not None:
+        deployment_file = str(case.resolve(remembered))
+    return common.read_deployment(deployment_file, constants)
+
+
+def check_cases(tasks: Sequence[Task], jobs: int | None = None) -> list[CaseResult]:
+    """Check many cases, in processes where that pays; the order of the tasks is kept."""
+    jobs = jobs or min(os.cpu_count() or 1, 1 + len(tasks) // _SERIAL_CASES)
+    if jobs == 1 or len(tasks) < 2:
+        return list(common.with_progress(map(check_case, tasks), "checking", len(tasks)))
+    return list(common.with_progress(_in_parallel(tasks, min(jobs, len(tasks))), "checking", len(tasks)))
+
+
+def _in_parallel(tasks: Sequence[Task], jobs: int) -> Iterator[CaseResult]:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(check_case, tasks, chunksize=max(1, len(tasks) // (jobs * 8)))
+
+
+def tasks_for_logs(
+    root: Path, cases: Sequence[CaseFile], named: str, session: str | None, base: Task
+) -> tuple[list[Task], list[CaseFile]]:
+    """Which case belongs to which session below ``named``; then the cases that none belongs to.
+
+    A single case and a single session belong together whatever their ids; else the session id decides, then the name.
+
+    Args:
+        root: where the case of a session that has none would lie.
+        session: id of the only session to take.
+    """
+    found = [place_of(named, files) for files in read_sessions(named, session=session)]
+    if len(found) == 1 and len(cases) == 1:
+        return [replace(base, case=cases[0], log=found[0].named, session=found[0].directory)], []
+    waiting = _by_session_id(cases)
+    known = {case.name: case for case in cases}
+    tasks: list[Task] = []
+    for place in found:
+        name = case_name(place.session_id)
+        own = waiting.get(place.session_id)
+        case = own.pop(0) if own else known.get(name) or case_file(root, name)
+        tasks.append(replace(base, case=case, log=place.named, session=place.directory))
+    used = {task.case.name for task in tasks}
+    return tasks, [case for case in cases if case.name not in used]
+
+
+def _by_session_id(cases: Iterable[CaseFile]) -> dict[str, list[CaseFile]]:
+    """Recorded cases by the session they pin; unreadable ones are left to their check."""
+    found: dict[str, list[CaseFile]] = {}
+    for case in cases:
+        with suppress(AuditError):
+            found.setdefault(case.read().session_id, []).append(case)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlace:
+    """How a session can be named again.
+
+    Args:
+        named: a path that exists.
+        directory: the session's directory name, where the path alone names several.
+        session_id: as its log says.
+    """
+
+    named: str
+    directory: str | None
+    session_id: str
+
+
+def place_of(named: str, files: SessionFiles) -> LogPlace:
+    """The narrowest path that names one session: its directory, else what the user named."""
+    segment = decode_segment(PurePosixPath(files.label).name)
+    try:
+        session_id = open_log(files.choose()).session_id
+    except AuditError:
+        session_id = segment
+    if Path(files.label).exists():
+        return LogPlace(files.label, None, session_id or segment)
+    return LogPlace(named, segment, session_id or segment)
+
+
+def list_cases(cases: Iterable[CaseFile]) -> list[dict[str, Any]]:
+    """One row a case (schemas/golden-list.schema.json)."""
+    return [_listed(case) for case in cases]
+
+
+def _listed(case: CaseFile) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": case.name,
+        "path": case.path.as_posix(),
+        "recorded": case.is_recorded,
+        "pending": case.is_pending,
+        "log": None,
+        "requests": None,
+        "full": None,
+        "normalisers": [],
+        "error": None,
+    }
+    try:
+        content = case.read() if case.is_recorded else case.read_pending()
+    except AuditError as error:
+        return {**row, "error": error.message}
+    return {
+        **row,
+        "log": content.log,
+        "requests": len(content.requests),
+        "full": content.full,
+        "normalisers": [item.to_json() for item in content.normalisers],
+    }

@@ -1,0 +1,1 @@
+"""Golden cases: what a session's requests must look like, as structure and digests, and how a new run differs."""
