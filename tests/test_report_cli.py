@@ -16,7 +16,7 @@ from dsh_audit.replay import Replay
 from dsh_audit.report.renderers import RENDERERS
 from tests.captures import write_bundle
 from tests.cli import run
-from tests.logs import two_turns
+from tests.logs import SessionV0, two_turns
 from tests.test_report_sarif import VALIDATOR
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
@@ -33,7 +33,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "broken").mkdir()
     rows = two_turns().plain().splitlines(keepends=True)
     (tmp_path / "broken" / "session.jsonl").write_bytes(b"".join(rows[:4] + rows[5:]))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "session.jsonl").write_bytes(SessionV0("toy-2").plain())
     write_bundle(tmp_path / "good", bodies)
+    field = b',"dsh_session_log":{"afterSeq":-1,"throughSeq":2,"events":[]}}'
+    write_bundle(tmp_path / "sent", [bodies[0][:-1] + field])
     write_bundle(tmp_path / "bad", [bodies[0], bodies[1].replace(b'"3"', b'"4"'), b"{}"])
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -51,6 +55,11 @@ RUNS: list[tuple[list[str], int]] = [
     (["requests", "log"], 0),
     (["requests", "broken"], 1),
     (["drift", "log"], 0),
+    (["cache", "log"], 0),
+    (["cache", "log", "--fail-on", "busts>5", "--fail-on", "requests>1"], 1),
+    (["cache", "log", "other", "--fail-on", "requests<3"], 1),
+    (["uploads", "log"], 0),
+    (["uploads", "log", "--capture", "sent", "--fail-on-upload"], 1),
 ]
 
 

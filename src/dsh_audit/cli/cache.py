@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
@@ -17,15 +16,18 @@ from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_sum import CacheReport
 from dsh_audit.checks.provider_rules import parse_rules
 from dsh_audit.cli import common
+from dsh_audit.cli.output import reporting
 from dsh_audit.deployment import Deployment
 from dsh_audit.errors import UsageError
-from dsh_audit.finding import Finding, has_errors, sort_findings
+from dsh_audit.finding import Finding, sort_findings
 from dsh_audit.locate import SessionFiles
 from dsh_audit.log import SessionLog
 from dsh_audit.pricing import parse_prices
 from dsh_audit.regression import Threshold, check_thresholds, compare_reports, flatten, parse_threshold
 from dsh_audit.report.cache import ledger_rows, rank, render_cache, render_csv, render_ranking
+from dsh_audit.report.cache_cases import report_cache
 from dsh_audit.report.json import render_json
+from dsh_audit.report.model import Report
 
 METRICS = (
     "requests",
@@ -72,7 +74,7 @@ METRICS = (
 )
 @common.log_options
 @common.deployment_options
-@common.output_options
+@reporting
 def command(
     names: tuple[str, ...],
     capture: str | None,
@@ -89,9 +91,7 @@ def command(
     through: int | None,
     deployment_file: str | None,
     constants: tuple[str, ...],
-    output_format: str,
-    output: str | None,
-) -> None:
+) -> Report:
     """Tell for every request of LOG what it shares with earlier ones, where the prefix broke, why, and the cost.
 
     With several logs, or a home without --session, the sessions are ranked by what busts cost. A bust is a request
@@ -112,16 +112,20 @@ def command(
     if len(reports) > 1:
         if baseline is not None or ledger is not None:
             raise UsageError("--baseline and --ledger go with one session only", hint="choose one with --session")
-        _write_ranking(reports, findings, thresholds, output_format, output)
+        return _ranking(reports, findings, thresholds)
     report = replace(reports[0], findings=tuple(sort_findings([*findings, *reports[0].findings])))
     report = _judge(report, thresholds, _baseline(baseline, deployment, options))
-    if ledger is not None:
-        common.write_output(render_csv(report) if ledger == "csv" else render_json(ledger_rows(report)), output)
-    else:
-        common.write_report(
-            output_format, output, as_json=report.to_json, as_text=lambda: render_cache(report, every_row=every_row)
-        )
-    sys.exit(1 if has_errors(report.findings) else 0)
+    return report_cache(
+        [report],
+        report.findings,
+        [threshold.text for threshold in thresholds],
+        as_json=report.to_json,
+        as_text=lambda: _ledger(report, ledger) if ledger else render_cache(report, every_row=every_row),
+    )
+
+
+def _ledger(report: CacheReport, kind: str) -> str:
+    return render_csv(report) if kind == "csv" else render_json(ledger_rows(report))
 
 
 def _options(prices: str | None, currency: str, rules: str | None, grain: int | None) -> CacheOptions:
@@ -180,20 +184,15 @@ def _judge(report: CacheReport, thresholds: list[Threshold], old: dict[str, Any]
     return replace(report, findings=tuple(sort_findings([*report.findings, *failed])), comparison=comparison)
 
 
-def _write_ranking(
-    reports: list[CacheReport],
-    findings: list[Finding],
-    thresholds: list[Threshold],
-    output_format: str,
-    output: str | None,
-) -> None:
-    """Print the ranking and exit; thresholds hold for each session on its own."""
+def _ranking(reports: list[CacheReport], findings: list[Finding], thresholds: list[Threshold]) -> Report:
+    """The ranking of several sessions; thresholds hold for each session on its own."""
     reports = [_judge(report, thresholds, None) for report in reports]
     every = sort_findings([*findings, *(finding for report in reports for finding in report.findings)])
     shown = [finding for finding in every if not finding.code.startswith("cache/") or finding.severity == "error"]
-    common.write_report(
-        output_format,
-        output,
+    return report_cache(
+        reports,
+        every,
+        [threshold.text for threshold in thresholds],
         as_json=lambda: {
             "schema": "dsh-audit/cache-ranking/1",
             "sessions": [{"log": report.log_json, "summary": report.summary.to_json()} for report in rank(reports)],
@@ -201,4 +200,3 @@ def _write_ranking(
         },
         as_text=lambda: render_ranking(reports, shown),
     )
-    sys.exit(1 if has_errors(every) else 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -10,9 +9,10 @@ import click
 from dsh_audit.capture import read_capture
 from dsh_audit.checks.uploads_run import run_uploads
 from dsh_audit.cli import common
+from dsh_audit.cli.output import reporting
 from dsh_audit.cli.verify import read_fields
-from dsh_audit.finding import has_errors
-from dsh_audit.report.uploads import render_uploads
+from dsh_audit.report.model import Report
+from dsh_audit.report.uploads import report_uploads
 
 
 @click.command("uploads")
@@ -35,7 +35,7 @@ from dsh_audit.report.uploads import render_uploads
 @click.option("--fail-on-upload", is_flag=True, help="Exit with 1 when any upload is proven.")
 @common.log_options
 @common.deployment_options
-@common.output_options
+@reporting
 def command(
     names: tuple[str, ...],
     captures: tuple[str, ...],
@@ -46,9 +46,7 @@ def command(
     through: int | None,
     deployment_file: str | None,
     constants: tuple[str, ...],
-    output_format: str,
-    output: str | None,
-) -> None:
+) -> Report:
     """List what of the LOGs was sent to a provider inside requests (the field dsh_session_log).
 
     Delivery markers in a log prove what the provider accepted; --capture also shows refused requests, and
@@ -60,5 +58,4 @@ def command(
     logs, findings = common.open_many(names, session, generation)
     histories = [common.read_history(log, files) for log, files in common.with_progress(logs, "reading", len(logs))]
     report = run_uploads(histories, archives, deployment, through, findings)
-    common.write_report(output_format, output, as_json=report.to_json, as_text=lambda: render_uploads(report))
-    sys.exit(1 if has_errors(report.findings) or (fail_on_upload and report.uploads) else 0)
+    return report_uploads(report, fail_on_upload=fail_on_upload)

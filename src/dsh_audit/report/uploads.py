@@ -6,9 +6,35 @@ from collections.abc import Iterable, Iterator
 
 from dsh_audit.checks.uploads import Upload, UploadsReport
 from dsh_audit.report import text
+from dsh_audit.report.model import Case, Outcome, Report, build_report
 
 _MAX_ROWS = 200
 _ANSWERS = {True: "yes", False: "no", None: "?"}
+
+
+def report_uploads(report: UploadsReport, *, fail_on_upload: bool = False) -> Report:
+    """One case an upload.
+
+    Args:
+        fail_on_upload: a proven upload fails the run, whatever it holds.
+    """
+    counts = report.summary
+    names = ("uploads", "accepted", "refused", "possible", "distinct_events", "resent_events", "size_bytes")
+    return build_report(
+        "uploads",
+        as_json=report.to_json,
+        as_text=lambda: render_uploads(report),
+        findings=report.findings,
+        summary=[(name.replace("_", " "), counts[name]) for name in names],
+        cases=[_case(upload, "failed" if fail_on_upload else "passed") for upload in report.uploads],
+    )
+
+
+def _case(upload: Upload, outcome: Outcome) -> Case:
+    names = [] if upload.request is None else [f"request {upload.request}"]
+    names += [] if upload.captured is None else [f"capture {upload.captured}"]
+    message = f"events {upload.first_seq} to {upload.last_seq} went to {upload.host or 'an unknown host'}"
+    return Case(", ".join(names) or f"seq {upload.first_seq}", upload.session_id or "no session", outcome, message)
 
 
 def render_uploads(report: UploadsReport) -> str:
