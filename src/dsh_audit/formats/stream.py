@@ -51,10 +51,10 @@ def _is_gap(value: Json) -> bool:
     return is_safe_integer(value) or (type(value) is float and value == 0.0)
 
 
-def _members(run: dict[str, Json], label: str) -> list[str]:
-    key = "args" if run["type"] == "tool-call-chunks" else "texts"
+def _members(run: dict[str, Json], kind: str, label: str) -> list[str]:
+    key = "args" if kind == "tool-call-chunks" else "texts"
     members = run[key]
-    if not isinstance(members, list) or not members or not all(isinstance(each, str) for each in members):
+    if not isinstance(members, list) or set(map(type, members)) != {str}:
         raise FormatError(f"malformed {label}: {key} must be a non-empty string array")
     return members
 
@@ -64,11 +64,9 @@ def _times(time0: int, gaps: Json, count: int, label: str) -> list[int]:
         raise FormatError(f"malformed {label}: dt must be an array of safe integers")
     if len(gaps) != count - 1:
         raise FormatError(f"malformed {label}: dt length {len(gaps)} does not match {count} members")
-    times = [time0]
-    for gap in gaps:
-        times.append(times[-1] + int(gap))
-        if abs(times[-1]) > MAX_SAFE_INTEGER:
-            raise FormatError(f"malformed {label}: member times must stay safe integers")
+    times = list(itertools.accumulate(map(int, gaps), initial=time0))
+    if max(times) > MAX_SAFE_INTEGER or min(times) < -MAX_SAFE_INTEGER:
+        raise FormatError(f"malformed {label}: member times must stay safe integers")
     return times
 
 
@@ -102,14 +100,17 @@ def expand_chunk_row(row: dict[str, Json], *, line: int = 0) -> tuple[Event, ...
     if not is_safe_integer(time0):
         raise FormatError(f"malformed {label}: time0 must be a safe integer")
     data = _check_run_data(kind, row["data"], label)
-    members = _members({**data, "type": kind}, label)
+    members = _members(data, kind, label)
     times = _times(time0, data["dt"], len(members), label)
     if seq0 + len(members) - 1 > MAX_SAFE_INTEGER:
         raise FormatError(f"malformed {label}: member seqs must stay safe integers")
     turn, step = data["turn"], data["step"]
+    deltas = zip(itertools.count(seq0), times, _deltas(kind, data, members), strict=False)
     return tuple(
-        Event("assistant/chunk", seq0 + k, times[k], {"turn": turn, "step": step, "chunk": chunk}, line=line)
-        for k, chunk in enumerate(_deltas(kind, data, members))
+        [
+            Event("assistant/chunk", seq, time, {"turn": turn, "step": step, "chunk": chunk}, line=line)
+            for seq, time, chunk in deltas
+        ]
     )
 
 
@@ -261,7 +262,7 @@ def _expand_record(kind: str, entry: dict[str, Json]) -> Iterator[TimedChunk]:
     exact = {"type", "time0", "index", "dt"} | ({"id", "args"} if tool else {"texts"})
     if entry.keys() != (exact | {"name"} if tool and "name" in entry else exact):
         raise FormatError(f"malformed {label}: missing or unexpected members")
-    members = _members(entry, label)
+    members = _members(entry, kind, label)
     if tool and not all(isinstance(entry.get(key, "-"), str) and entry.get(key, "-") for key in ("id", "name")):
         raise FormatError(f"malformed {label}: id and name must be non-empty strings")
     time0 = _whole(entry["time0"])

@@ -73,8 +73,9 @@ def _event(row: dict[str, Json], seq: int, sources: tuple[int, ...] | None, line
     row_type, time = row.get("type"), row.get("time")
     if not row.keys() <= ENVELOPE:
         raise FormatError("the envelope has an unexpected member")
-    time = 0 if type(time) is float and time == 0.0 else time
-    if not isinstance(row_type, str) or not is_safe_integer(time) or "data" not in row:
+    # The reader of 0.1.1 takes −0 for a safe integer; the migrations do not, so it is kept.
+    sound_time = is_safe_integer(time) or (type(time) is float and time == 0.0)
+    if not isinstance(row_type, str) or time is None or not sound_time or "data" not in row:
         raise FormatError("the envelope needs a type, a safe integer time and data")
     if row.get("ignorable", True) is not True:
         raise FormatError("ignorable must be true when present")

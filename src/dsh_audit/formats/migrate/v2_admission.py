@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from dsh_audit.events import SURFACE_TYPES, Event, Json
 from dsh_audit.formats.base import FormatError
-from dsh_audit.formats.envelope import MAX_SAFE_INTEGER, check_sources, is_object, require_object
+from dsh_audit.formats.envelope import MAX_SAFE_INTEGER, check_sources, is_object, is_safe_integer, require_object
 from dsh_audit.formats.payload_events import check_payload, payload_shapes
 from dsh_audit.formats.payload_messages import BLOCK
 from dsh_audit.formats.shapes import COUNT, STRING, TEXT, literal, record
@@ -88,6 +88,8 @@ def messages_of(event_type: str, data: dict[str, Json]) -> list[Json]:
 
 
 def _check_envelope(event: Event) -> None:
+    if not is_safe_integer(event.time):
+        raise FormatError(f"{event.type} time must be a safe integer")
     if event.type not in SURFACE_TYPES:
         if (event.source_event_seqs, event.surface_op, event.opaque_op) != (None, None, None):
             raise FormatError(f"{event.type} is no surface event and cannot carry surfaceOp or sourceEventSeqs")
