@@ -184,7 +184,9 @@ class EventReader:
             dropped += 1
             committed = committed or _is_turn_end(later)
         where = self.log.where(frame=row.frame, at=row.at, line=row.line, seq=self.stopped_at)
-        refused = isinstance(error, RowRejectedError) and error.kind != "undecodable"
+        refused = isinstance(error, RowRejectedError) and (
+            error.kind == "inadmissible" or (error.kind == "refused" and error.seq == self.stopped_at)
+        )
         rule = rules.REFUSED if refused else rules.DAMAGED if committed else rules.DROPPED_TAIL
         message = f"{error}; {dropped} rows from line {row.line} on are not used"
         self.findings.append(Finding(rule, message, where))

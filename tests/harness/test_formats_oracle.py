@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from dsh_audit import ecma
 from dsh_audit.events import Event
 from dsh_audit.formats import FORMATS, FormatError, RowRejectedError, v0
 from dsh_audit.formats.envelope import encode_event
-from dsh_audit.formats.migrate import migrate
+from dsh_audit.formats.migrate import ChildSession, migrate
 from dsh_audit.formats.stream import expand_stream, pack_stream
 from tests.harness.made_sessions import Row, damage, make_log
 from tests.harness.oracle_formats import ask, ask_storage
@@ -32,11 +32,13 @@ def dense_events(version: int, rows: list[Row]) -> Iterator[Event]:
             yield event
 
 
-def my_migration(header: Row, rows: list[Row], to: int) -> list[Row] | FormatError:
+def my_migration(
+    header: Row, rows: list[Row], to: int, children: Sequence[ChildSession] = ()
+) -> list[Row] | FormatError:
     version = header["version"]
     try:
         session_header = FORMATS[version].parse_session_header(header)
-        migrated = migrate(dense_events(version, rows), session_header, to)
+        migrated = migrate(dense_events(version, rows), session_header, to, children)
         return [in_memory(event, to) for event in migrated.events]
     except FormatError as error:
         return error
@@ -94,6 +96,54 @@ def test_damaged_logs_migrate_alike(version: int, to: int) -> None:
     cases = [(header, damage(rng, rows), to) for header, rows in logs for _ in range(4)]
     counts = compare(cases)
     assert min(counts.values()) > 20
+
+
+DESCRIPTORS: list[Any] = [
+    None,
+    {"version": 3, "provider": "p", "mode": "one-shot"},
+    {"version": 2, "provider": "p", "mode": "continuable", "label": "l"},
+    {"version": 1, "provider": "p", "label": "l"},
+    {"version": 1, "provider": "p"},
+    {"version": 3, "provider": "p", "mode": "other"},
+    {"version": 3, "mode": "one-shot"},
+    {"version": 4},
+    {"version": True, "provider": "p", "mode": "one-shot"},
+]
+
+
+def test_children_are_listed_alike() -> None:
+    rng = random.Random(5)
+    header = {"type": "session", "version": 3, "id": "s1", "createdAt": 5, "isSeeded": False, "delegationDepth": 0}
+    known = {"version": 1, "childId": "b", "childCreatedAt": 7, "mode": "unknown"}
+    cases = []
+    for _ in range(300):
+        names = rng.choices(["a", "b", "\uff5e", "\U0001f600", "c"], k=rng.randrange(4))
+        children = [
+            ChildSession(name, rng.randrange(6, 8), rng.randrange(3), rng.choice(DESCRIPTORS)) for name in names
+        ]
+        facts = [{"type": "subagent/catalog", "seq": 0, "time": 9, "data": known}] if rng.random() < 0.3 else []
+        if facts and rng.random() < 0.3:
+            facts = damage(rng, facts)
+        cases.append((facts, children))
+    asked = [
+        {"op": "migrate", "header": header, "rows": facts, "to": 4, "children": list(map(child_json, children))}
+        for facts, children in cases
+    ]
+    for (facts, children), answer in zip(cases, ask(asked), strict=True):
+        mine = my_migration(header, facts, 4, children)
+        if isinstance(mine, FormatError):
+            assert "error" in answer, (facts, children, mine)
+        else:
+            assert ecma.stringify(mine) == ecma.stringify(answer.get("events")), (facts, children, answer)
+
+
+def child_json(child: ChildSession) -> Row:
+    return {
+        "childId": child.child_id,
+        "childCreatedAt": child.created_at,
+        "descriptorCount": child.descriptor_count,
+        "descriptor": child.descriptor,
+    }
 
 
 def my_restore(header: Row, rows: list[Row]) -> list[Row] | None:
