@@ -32,9 +32,19 @@ BYTES_PER_TOKEN = 4
 """Where no usage tells the rate: a rough figure for JSON text in English."""
 
 DECLARED = frozenset(
-    {"provider-switch", "model-switch", "resume-drift", "compaction", "prune", "image-offload", "retry"}
+    {
+        "provider-switch",
+        "model-switch",
+        "resume-drift",
+        "compaction",
+        "prune",
+        "image-offload",
+        "retry",
+        "idle-expiry",
+        "too-soon",
+    }
 )
-"""Causes that someone asked for, or that the harness makes by design."""
+"""Causes that someone asked for, that the harness makes by design, or that time explains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ class CacheScanner:
         if dispatch.wire.maximum:
             self._previous[lineage] = sent
             if prompt is not None:
-                self._branch(sent, lineage).add(rebuilt.index, prompt, match)
+                self._branch(sent, lineage).add(rebuilt.index, prompt, match, sent.usage.prompt if sent.usage else 0)
         return row
 
     def _load(self, rebuilt: Rebuilt) -> Body | None:
@@ -125,7 +135,7 @@ class CacheScanner:
         self.used_rules.setdefault(rules.name, rules)
         shared_before = self._shared_with(before, sent)
         compared = _compare(sent, before, match, shared_before, wire)
-        predicted = predict(compared, sent.usage, rules) if before is not None else None
+        predicted = predict(compared, sent, match, rules) if before is not None else None
         rates = self._rates(request.provider, request.model, dispatch.time_ms or dispatch.settled_time_ms)
         bust = None
         if dispatch.wire.maximum:
@@ -257,15 +267,16 @@ def _compare(sent: Sent, before: Sent | None, match: Match | None, shared_before
     )
 
 
-def predict(compared: Compared, usage: Usage | None, rules: CacheRules) -> Predicted | None:
+def predict(compared: Compared, sent: Sent, match: Match | None, rules: CacheRules) -> Predicted | None:
     """Tokens that the cache of a provider can give back, by its rules; None without a prompt."""
     if compared.prompt_bytes is None or compared.shared is None:
         return None
-    size = compared.prompt_bytes
-    if usage is not None and usage.prompt and size:
-        return Predicted(rules.reusable(compared.shared * usage.prompt // size), usage.prompt, "usage")
+    usage = sent.usage
+    if usage is not None and usage.prompt:
+        tokens = usage_check.shared_tokens(sent, match)
+        return Predicted(rules.reusable(tokens or 0), usage.prompt, "usage")
     tokens = rules.reusable(compared.shared // BYTES_PER_TOKEN)
-    return Predicted(tokens, -(-size // BYTES_PER_TOKEN), "estimate")
+    return Predicted(tokens, -(-compared.prompt_bytes // BYTES_PER_TOKEN), "estimate")
 
 
 def _cost(usage: Usage | None, rates: Rates | None) -> Money | None:

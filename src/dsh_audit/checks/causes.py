@@ -44,6 +44,12 @@ class Sent:
     prompt: Prompt | None
     usage: Usage | None
 
+    def tokens_of(self, size_bytes: int) -> int | None:
+        """Tokens in some bytes of the prompt, by the provider's own count; None when it tells none."""
+        if self.prompt is None or self.usage is None or not self.usage.prompt or not self.prompt.size_bytes:
+            return None
+        return size_bytes * self.usage.prompt // self.prompt.size_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Why:

@@ -30,16 +30,23 @@ class Match:
     Args:
         index: of that request.
         shared_bytes: of the rendered prompt.
+        tokens: in them, by what the provider counted for that request; None when it told nothing.
     """
 
     index: int
     shared_bytes: int
+    tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Tip:
     index: int
     prompt: Prompt
+    counted: int
+
+    def match(self, prompt: Prompt) -> Match:
+        shared, size = shared_prefix(self.prompt, prompt), self.prompt.size_bytes
+        return Match(self.index, shared, shared * self.counted // size if self.counted and size else None)
 
 
 @dataclass(slots=True)
@@ -54,19 +61,23 @@ class Branches:
         at = self._place(prompt)
         found: Match | None = None
         for tip in self.tips[max(0, at - 1) : at + 1]:
-            match = Match(tip.index, shared_prefix(tip.prompt, prompt))
+            match = tip.match(prompt)
             if found is None or (match.shared_bytes, match.index) > (found.shared_bytes, found.index):
                 found = match
         return found
 
-    def add(self, index: int, prompt: Prompt, match: Match | None) -> None:
-        """Take a request, after ``best`` gave its match."""
+    def add(self, index: int, prompt: Prompt, match: Match | None, counted: int = 0) -> None:
+        """Take a request, after ``best`` gave its match.
+
+        Args:
+            counted: tokens that the provider counted in the prompt, 0 when it told nothing.
+        """
         for at, tip in enumerate(self.tips):
             if match is not None and tip.index == match.index:
                 if extends(tip.prompt, prompt, match.shared_bytes):
                     self._remove(at)
                 break
-        self.tips.insert(self._place(prompt), _Tip(index, prompt))
+        self.tips.insert(self._place(prompt), _Tip(index, prompt, counted))
         self._own_bytes += _own_bytes(prompt)
         while self._own_bytes > _MAX_OWN_BYTES and len(self.tips) > 1:
             oldest = min(range(len(self.tips)), key=lambda at: self.tips[at].index)

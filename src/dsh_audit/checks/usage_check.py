@@ -20,7 +20,7 @@ def explain_miss(
     before: Sent, sent: Sent, match: Match | None, change: HeaderChange | None, rules: CacheRules
 ) -> Why | None:
     """Why an intact prompt was not read from the cache; None when it was, or when nothing tells."""
-    missed = _missed(sent, match.shared_bytes if match else 0, rules)
+    missed = _missed(sent, match, rules)
     if not missed:
         return None
     detail = f"{missed} tokens fewer than predicted"
@@ -46,20 +46,31 @@ def explain_side_request(sent: Sent, match: Match | None, steps: Sent | None, ru
     """Why a one-shot call did not read the prompt it shares with the steps of its session."""
     if match is None or steps is None:
         return None
-    missed = _missed(sent, match.shared_bytes, rules)
+    missed = _missed(sent, match, rules)
     if not missed:
         return None
     detail = f"{missed} tokens of request {match.index} were not read from the cache"
     return Why("side-request", "config", sent.rebuilt.request.dispatch.opened_seq, None, None, detail, missed)
 
 
-def _missed(sent: Sent, shared_bytes: int, rules: CacheRules) -> int:
+def shared_tokens(sent: Sent, match: Match | None) -> int | None:
+    """Tokens in the prefix that a request shares with an earlier one, by the provider's own counts.
+
+    Each of the two requests gives a rate of bytes to tokens; the smaller result is taken, so that a count that does
+    not fit its prompt claims nothing. None when neither tells.
+    """
+    if match is None:
+        return None
+    counts = [count for count in (match.tokens, sent.tokens_of(match.shared_bytes)) if count is not None]
+    return min(counts, default=None)
+
+
+def _missed(sent: Sent, match: Match | None, rules: CacheRules) -> int:
     """Tokens that could have been read and were not; 0 within the tolerance, or when nothing tells."""
-    usage, prompt = sent.usage, sent.prompt
-    if usage is None or usage.cached is None or prompt is None or not prompt.size_bytes or not usage.prompt:
+    if sent.usage is None or sent.usage.cached is None or sent.prompt is None:
         return 0
-    expected = rules.reusable(shared_bytes * usage.prompt // prompt.size_bytes)
-    missed = expected - usage.cached
+    expected = rules.reusable(shared_tokens(sent, match) or 0)
+    missed = expected - sent.usage.cached
     floor = max(2 * rules.grain_tokens if rules.grain_tokens > 1 else 0, int(expected * TOLERANCE))
     return missed if missed > floor else 0
 

@@ -12,6 +12,8 @@ from typing import Any
 import click
 
 from dsh_audit.audit import audit_cache
+from dsh_audit.capture import read_capture
+from dsh_audit.capture.exchange import Fidelity
 from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_sum import CacheReport
 from dsh_audit.checks.provider_rules import parse_rules
@@ -28,6 +30,7 @@ from dsh_audit.report.cache import ledger_rows, rank, render_cache, render_csv, 
 from dsh_audit.report.cache_cases import report_cache
 from dsh_audit.report.json import render_json
 from dsh_audit.report.model import Report
+from dsh_audit.verification import learn_constants, verify
 
 METRICS = (
     "requests",
@@ -104,7 +107,7 @@ def command(
     if capture is not None:
         if len(logs) > 1:
             raise UsageError("--capture goes with one session only", hint="choose one with --session")
-        options = replace(options, captured=_captured(capture, *logs[0], deployment))
+        deployment, options = _with_capture(capture, *logs[0], deployment, options)
     reports = [
         _audit(log, files, deployment, options, through)
         for log, files in common.with_progress(logs, "comparing", len(logs))
@@ -150,10 +153,20 @@ def _audit(
     return audit_cache(common.read_history(log, files), deployment, options, through)
 
 
-def _captured(
-    capture: str, log: SessionLog, files: SessionFiles, deployment: Deployment
-) -> dict[int, Callable[[], bytes | None]]:
-    raise UsageError("--capture is not available yet")
+def _with_capture(
+    capture: str, log: SessionLog, files: SessionFiles, deployment: Deployment, options: CacheOptions
+) -> tuple[Deployment, CacheOptions]:
+    """Fixed texts that a capture tells, and the body of each captured request by the index of its request."""
+    archive = read_capture(Path(capture))
+    deployment = learn_constants(deployment, archive.exchanges)
+    exchanges = {exchange.id: exchange for exchange in archive.exchanges}
+    found: dict[int, Callable[[], bytes | None]] = {}
+    for pair in verify([common.read_history(log, files)], [archive], deployment).pairs:
+        exchange = exchanges.get(pair.captured or "")
+        is_exact = exchange is not None and exchange.fidelity in (Fidelity.RAW, Fidelity.TEXT)
+        if exchange is not None and pair.rebuilt is not None and is_exact:
+            found.setdefault(pair.rebuilt.index, exchange.read_body)
+    return deployment, replace(options, captured=found)
 
 
 def _baseline(named: str | None, deployment: Deployment, options: CacheOptions) -> dict[str, Any] | None:

@@ -130,7 +130,11 @@ def _facts(summary: CacheSummary) -> Iterator[str]:
 
 
 def _money(amount: Decimal) -> str:
-    return f"{amount:.4f}"
+    """Two digits that count, at least four decimals."""
+    places = 4
+    while amount and places < 8 and abs(amount) < Decimal(10) ** (1 - places):
+        places += 1
+    return f"{amount:.{places}f}"
 
 
 def _causes(summary: CacheSummary) -> Iterator[tuple[Any, ...]]:
