@@ -23,7 +23,7 @@ LAYERS = (
     ("attachments",),
     ("wire",),
     ("capture",),
-    ("changes", "diff", "alignment", "matching", "stream", "pairing"),
+    ("changes", "diff", "pairing"),
     ("replay",),
     ("verification", "checks", "pricing", "regression", "golden", "inspection"),
     ("audit",),

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dsh_audit.capture.exchange import Exchange, Fidelity
-from dsh_audit.matching import BodyKey
 from dsh_audit.pairing import Candidate, Pair, pair_exchanges
+from dsh_audit.pairing.matching import BodyKey
 from dsh_audit.wire.body import Body, Fragment
 
 CHAT = "/v1/chat/completions"

@@ -15,8 +15,8 @@ from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Where, sort_findings
 from dsh_audit.generations import SessionHistory
 from dsh_audit.log import LogStats, SessionLog
-from dsh_audit.matching import BodyKey
 from dsh_audit.pairing import Candidate, Pair, pair_exchanges
+from dsh_audit.pairing.matching import BodyKey
 from dsh_audit.replay import Rebuilt, Replay
 from dsh_audit.rules import wire as rules
 from dsh_audit.wire.body import Body

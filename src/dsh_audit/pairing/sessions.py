@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dsh_audit.capture.exchange import MODEL_KINDS, Exchange
-from dsh_audit.matching import BodyKey, KeyFinder, opening_text
-from dsh_audit.stream import Candidate, Captured, Pair, Stream
+from dsh_audit.pairing.matching import BodyKey, KeyFinder, opening_text
+from dsh_audit.pairing.order import Candidate, Captured, Pair, Stream
 
 __all__ = ["Candidate", "Pair", "pair_exchanges"]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsh_audit.matching import BodyKey, KeyFinder, opening_text, value_key
+from dsh_audit.pairing.matching import BodyKey, KeyFinder, opening_text, value_key
 from dsh_audit.wire.body import Body, Fragment
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from dsh_audit.alignment import MAX_CELLS, choose, gaps, longest_increasing, pair_equal, pair_in_order
 from dsh_audit.capture.exchange import Exchange, ExchangeKind
 from dsh_audit.diff import common_prefix
-from dsh_audit.matching import BodyKey, value_key
+from dsh_audit.pairing.alignment import MAX_CELLS, choose, gaps, longest_increasing, pair_equal, pair_in_order
+from dsh_audit.pairing.matching import BodyKey, value_key
 from dsh_audit.wire.body import Body
 
 CandidateKind: TypeAlias = Literal["step", "title", "compaction", "web-search"]
