@@ -6,6 +6,7 @@ packages exist only inside the runtime's executable, as plain module text. The t
 
 from __future__ import annotations
 
+import fcntl
 import json
 import mmap
 import subprocess
@@ -37,21 +38,25 @@ def ensure_format_oracle() -> Path:
     """Directory with a ``node_modules`` of the released formats; filled on first use."""
     root = ensure_node_oracle()
     place = root / f"bundle-{RUNTIME}"
-    scope = place / "node_modules" / "@deepseek-ai"
-    if (place / "complete").exists():
-        return place
+    place.mkdir(exist_ok=True)
+    with (place / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "complete").exists():
+            _fill(place / "node_modules" / "@deepseek-ai")
+            (place / "complete").touch()
+    return place
+
+
+def _fill(scope: Path) -> None:
     with executable(ensure_runtime(RUNTIME)).open("rb") as file:
         text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         for name, export in _MODULES.items():
             _write_package(scope / name, _cut_module(text, export))
         _write_package(scope / "dsh-llm", _cut_stream(text))
     (scope / "dsh-llm" / "assembler.js").write_text("export class BlockAssembler {}\n", "utf-8")
-    values = root / "formats" / "node_modules" / "@deepseek-ai" / "dsh-util-values"
     link = scope / "dsh-util-values"
-    if not link.exists():
-        link.symlink_to(values, target_is_directory=True)
-    (place / "complete").touch()
-    return place
+    link.unlink(missing_ok=True)
+    link.symlink_to(Path("../../../formats/node_modules/@deepseek-ai/dsh-util-values"), target_is_directory=True)
 
 
 def _write_package(directory: Path, source: bytes) -> None:
