@@ -130,6 +130,7 @@ REFUSED = [
     ["--report", "json=good.har", "--capture", "good.har"],
     ["--report", "json=instruction", "--constant", "compaction-instruction=instruction"],
     ["--report", "json=log"],
+    ["--report", "json=a.golden.json"],
     ["--report", "json=good.har/x"],
 ]
 
@@ -138,6 +139,7 @@ REFUSED = [
 def test_refused_destinations(options: list[str], place: Path) -> None:
     (place / "good.har").write_bytes(b'{"log":{"entries":[]}}')
     (place / "instruction").write_bytes(b"Summarise.")
+    (place / "a.golden.json").write_bytes(b"{}")
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     done = run("verify", "log", "--capture", "good", *options)
     assert done.returncode == 2, done.stdout

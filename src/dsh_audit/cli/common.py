@@ -23,6 +23,9 @@ from dsh_audit.log import SessionLog, open_log
 from dsh_audit.report.json import render_json
 from dsh_audit.rules import log as rules
 
+_INPUT_SUFFIXES = (".body", ".meta.json", ".har", ".zstd", ".zip", ".golden.json", ".golden.json.new")
+"""Files that no report is written over, wherever they lie."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -223,7 +226,7 @@ def guard_output(output: str) -> None:
         UsageError: the file exists and looks like an input.
     """
     path = Path(output)
-    is_input = parse_generation(path.name) is not None or path.name.endswith((".body", ".meta.json"))
+    is_input = parse_generation(path.name) is not None or path.name.endswith(_INPUT_SUFFIXES)
     if path.exists() and (is_input or path.resolve() in _inputs()):
         hint = "choose another file; inputs are never changed"
         raise UsageError(f"{output}: this would overwrite an input", hint=hint)
@@ -239,7 +242,7 @@ def _inputs() -> set[Path]:
     for parameter, value in context.params.items():
         if parameter not in ("output", "reports"):
             values = value if isinstance(value, tuple) else (value,)
-            texts = [item for item in values if isinstance(item, str) and item]
+            texts = [str(item) for item in values if isinstance(item, (str, os.PathLike)) and str(item)]
             pairs = [item.partition("=")[2] for item in texts if "=" in item]
             named |= {Path(item).resolve() for item in (*texts, *filter(None, pairs))}
     return named
