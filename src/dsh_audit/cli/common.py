@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from dsh_audit.locate import SessionFiles, parse_generation, read_sessions, requ
 from dsh_audit.log import SessionLog, open_log
 from dsh_audit.report.json import render_json
 from dsh_audit.rules import log as rules
+from dsh_audit.wire.pi.catalogue import read_catalog
 
 _INPUT_SUFFIXES = (".body", ".meta.json", ".har", ".zstd", ".zip", ".golden.json", ".golden.json.new")
 """Files that no report is written over, wherever they lie."""
@@ -33,6 +35,21 @@ T = TypeVar("T")
 OUTPUT_OPTION = click.option(
     "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write here, not to stdout."
 )
+
+
+_CATALOG = "dsh_audit.catalog"
+
+
+def _keep_catalog(ctx: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    ctx.meta[_CATALOG] = value
+    return value
+
+
+def catalog_directory() -> Path | None:
+    """What ``--catalog`` names."""
+    context = click.get_current_context(silent=True)
+    named = None if context is None else context.meta.get(_CATALOG)
+    return None if named is None else Path(named)
 
 
 def log_options(command: F) -> F:
@@ -49,8 +66,16 @@ def log_options(command: F) -> F:
 
 
 def deployment_options(command: F) -> F:
-    """``--deployment``, ``--constant``."""
+    """``--deployment``, ``--constant``, ``--catalog``."""
     for option in (
+        click.option(
+            "--catalog",
+            type=click.Path(file_okay=False),
+            metavar="DIR",
+            expose_value=False,
+            callback=_keep_catalog,
+            help="Installed pi-ai package, or a directory with it in node_modules, to read its model list from.",
+        ),
         click.option(
             "--constant",
             "constants",
@@ -93,6 +118,14 @@ def read_schema(name: str) -> dict[str, Any]:
     return schema
 
 
+def read_binary_file(path: str, what: str) -> bytes:
+    """A file that the user named."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{what} {path}: cannot be read: {error.strerror}") from None
+
+
 def read_text_file(path: str, what: str) -> str:
     """A UTF-8 text file that the user named."""
     try:
@@ -118,13 +151,22 @@ def read_deployment(deployment_file: str | None, constants: Iterable[str]) -> De
     except OSError as error:
         raise DeploymentError(f"{deployment_file}: cannot be read: {error.strerror}") from None
     folder = Path(deployment_file).parent
-    return parse_deployment(
+    deployment = parse_deployment(
         data,
         name=deployment_file,
         schema=read_schema("deployment"),
         constants=texts,
         read_constant=lambda path: read_text_file(str(folder / path), "constant"),
     )
+    named = deployment.look_up("pi_ai", "catalog")
+    directory = catalog_directory() or (folder / named if isinstance(named, str) else None)
+    return deployment if directory is None else replace(deployment, catalog=_read_catalogues(deployment, directory))
+
+
+def _read_catalogues(deployment: Deployment, directory: Path) -> dict[str, Any]:
+    """The catalogue of each provider that the deployment names."""
+    found = {name: read_catalog(directory, name) for name in deployment.look_up("providers") or {}}
+    return {name: catalogue for name, catalogue in found.items() if catalogue is not None}
 
 
 def read_history(log: SessionLog, files: SessionFiles) -> SessionHistory:

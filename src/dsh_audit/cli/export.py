@@ -20,9 +20,7 @@ from dsh_audit.report.text import findings_block
 @click.argument("named", metavar="LOG")
 @common.log_options
 @common.OUTPUT_OPTION
-def command(
-    named: str, session: str | None, generation: int | None, through: int | None, output: str | None
-) -> None:
+def command(named: str, session: str | None, generation: int | None, through: int | None, output: str | None) -> None:
     """Print LOG as plain JSONL for jq and grep: the session header, then one event a line, packed rows expanded.
 
     Findings go to stderr. The lines are those the harness itself would write uncompressed and unpacked.

@@ -182,9 +182,7 @@ def record(
     history, findings = read_log(named, session)
     deployment = _deployment(case, None, deployment_file, constants)
     remembered = None if deployment_file is None else relative_to_case(case, Path(deployment_file))
-    full = replace(
-        recipe, log=relative_to_case(case, Path(named)), deployment_path=remembered, recorded_by=version()
-    )
+    full = replace(recipe, log=relative_to_case(case, Path(named)), deployment_path=remembered, recorded_by=version())
     return record_case(history, deployment, full, findings)
 
 

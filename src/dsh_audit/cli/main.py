@@ -20,6 +20,7 @@ _COMMANDS = (
     "export",
     "requests",
     "render",
+    "encode",
     "verify",
     "drift",
     "cache",

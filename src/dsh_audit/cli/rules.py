@@ -20,6 +20,4 @@ def command(families: tuple[str, ...], output_format: str, output: str | None) -
         if family not in known:
             raise UsageError(f"there is no family {family}", hint=f"families: {', '.join(known)}")
     chosen = [rule for code, rule in RULES.items() if not families or code.partition("/")[0] in families]
-    common.write_report(
-        output_format, output, as_json=lambda: rules_json(chosen), as_text=lambda: render_rules(chosen)
-    )
+    common.write_report(output_format, output, as_json=lambda: rules_json(chosen), as_text=lambda: render_rules(chosen))

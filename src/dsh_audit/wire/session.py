@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 from dsh_audit import ecma
 from dsh_audit.deployment import Deployment, Used
@@ -23,7 +22,7 @@ from dsh_audit.wire.protocol import PI_AI, Choice, ProtocolChooser, protocol_alt
 ENCODERS: dict[str, Callable[[], Encoder]] = {
     CHAT: ChatEncoder,
     MESSAGES: MessagesEncoder,
-    **{name: partial(PiEncoder, name) for name in (PI_AI, *PROTOCOLS)},
+    **dict.fromkeys((PI_AI, *PROTOCOLS), PiEncoder),
 }
 """One entry a protocol."""
 

@@ -7,7 +7,7 @@ from dsh_audit.request import Request
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Notes
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.instruction import instruction
-from dsh_audit.wire.pi import PROTOCOLS, encode_pi_request
+from dsh_audit.wire.pi import encode_pi_request
 from dsh_audit.wire.pi.assemble import RunCache, Seqs
 from dsh_audit.wire.pi.images import has_image
 from dsh_audit.wire.pi.refusal import PiRefusedError
@@ -23,14 +23,9 @@ _BETA_PATH_SINCE = ("0.85.1", "1.3.0")
 
 
 class PiEncoder:
-    """Writes the requests of one session that went over llm-pi-ai.
+    """Writes the requests of one session that went over llm-pi-ai; the profile decides the protocol."""
 
-    Args:
-        protocol: what the log or the deployment names, or ``pi-ai`` when neither does.
-    """
-
-    def __init__(self, protocol: str) -> None:
-        self._protocol = protocol
+    def __init__(self) -> None:
         self._runs = RunCache()
 
     def encode(self, request: Request, notes: Notes) -> Encoded:
@@ -38,7 +33,7 @@ class PiEncoder:
         messages = [*_messages(request), *instruction(request, notes)]
         if any(has_image(item.message["content"]) for item in messages):
             raise CannotEncodeError("the request holds an image")
-        route = find_route(request, notes, self._protocol if self._protocol in PROTOCOLS else None)
+        route = find_route(request, notes)
         protocol = route.model["api"]
         try:
             body = self._runs.share(_body(request, messages, route))
@@ -49,8 +44,7 @@ class PiEncoder:
         path = _PATHS[protocol]
         if protocol == "anthropic-messages" and route.version in _BETA_PATH_SINCE:
             path += "?beta=true"
-        why = () if route.guess is None else (route.guess,)
-        return Encoded(protocol, "bytes" if route.guess is None else "logical", body, why, (), path)
+        return Encoded(protocol, "bytes", body, (), (), path)
 
 
 def _messages(request: Request) -> tuple[DerivedMessage, ...]:

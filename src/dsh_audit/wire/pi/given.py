@@ -33,13 +33,18 @@ def no_catalogue(_provider: str) -> Catalogue | None:
 
 
 def encode_given(
-    given: Any, find_catalogue: FindCatalogue = no_catalogue, *, default_version: str = DEFAULT_VERSION
+    given: Any,
+    find_catalogue: FindCatalogue = no_catalogue,
+    *,
+    default_version: str = DEFAULT_VERSION,
+    default_image: bytes | None = None,
 ) -> Body:
     """The exact body of a request given as a JSON object.
 
     Args:
         find_catalogue: provider key → its catalogue.
         default_version: pi-ai version where the object names none.
+        default_image: bytes of each image that the object does not give, in its own type and size.
 
     Raises:
         PiRefusedError: no request leaves, or it is not rebuilt here.
@@ -65,7 +70,7 @@ def encode_given(
             key=CREDENTIALS.get(given.get("credential", ""), "") if key is None else key,
             env=given.get("env") or {},
             owns=owns_every_route if routes is None else set(routes).__contains__,
-            images=_images(given.get("images")),
+            images=_images(given.get("images"), default_image),
         )
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise UsageError(f"the request has another shape than expected ({type(error).__name__}: {error})") from error
@@ -78,22 +83,22 @@ def _member(value: Any, name: str, kind: type, place: str) -> Any:
     return member
 
 
-def _images(entries: Any) -> ImageSource | None:
-    if not isinstance(entries, dict):
+def _images(entries: Any, default_image: bytes | None) -> ImageSource | None:
+    given = entries if isinstance(entries, dict) else {}
+    if not given and default_image is None:
         return None
 
-    def entry(attachment: dict[str, Json]) -> Any:
-        found = entries.get(attachment["attachmentId"])
-        if not isinstance(found, dict):
+    def entry(attachment: dict[str, Json]) -> dict[str, Json]:
+        found = given.get(attachment["attachmentId"])
+        if not isinstance(found, dict) and default_image is None:
             raise UsageError(f"images has no {attachment['attachmentId']}")
-        return found
+        return {**attachment, **(found or {})}
 
     def read(attachment: dict[str, Json]) -> ImageVersion:
         found = entry(attachment)
-        try:
-            data = base64.b64decode(found["data"], validate=True)
-        except (binascii.Error, ValueError, TypeError) as error:
-            raise UsageError(f"image {attachment['attachmentId']}: data is not base64") from error
+        data = _decoded(found["data"], attachment) if "data" in found else default_image
+        if data is None:
+            raise UsageError(f"image {attachment['attachmentId']}: data is missing")
         return ImageVersion(data, found["mediaType"], found["width"], found["height"])
 
     def handle(attachment: dict[str, Json], version: ImageVersion) -> str | None:
@@ -101,3 +106,10 @@ def _images(entries: Any) -> ImageSource | None:
         return found["handle"] if "handle" in found else short_handle(attachment, version)
 
     return ImageSource(read, handle, lambda attachment: str(entry(attachment)["offloaded"]))
+
+
+def _decoded(text: Any, attachment: dict[str, Json]) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError, TypeError) as error:
+        raise UsageError(f"image {attachment['attachmentId']}: data is not base64") from error

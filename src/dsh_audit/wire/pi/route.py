@@ -18,7 +18,6 @@ from dsh_audit.wire.pi.refusal import PiRefusedError
 from dsh_audit.wire.pi.settings import CREDENTIALS
 from dsh_audit.wire.pi.versions import pi_version_of
 
-_UNKNOWN_URL = "http://localhost"
 _MODEL_INPUTS = ("contextWindow", "maxTokens", "input", "reasoning", "thinkingLevelMap", "compat")
 
 
@@ -27,7 +26,6 @@ class Route:
     """The unlogged inputs of one request.
 
     Args:
-        guess: why they are guesses; None when the deployment describes the route.
     """
 
     version: str
@@ -36,25 +34,19 @@ class Route:
     key: str
     env: Mapping[str, str]
     owns: Callable[[str], bool]
-    guess: str | None = None
 
 
-def find_route(request: Request, notes: Notes, api: str | None) -> Route:
+def find_route(request: Request, notes: Notes) -> Route:
     """Collect the inputs of a request and record each in ``notes``.
-
-    Args:
-        api: protocol that the log itself shows, None when it does not.
 
     Raises:
         CannotEncodeError: they do not make a request.
     """
     deployment, provider = notes.deployment, request.provider
     version = _version(request, notes)
-    profile, guess = deployment.look_up("providers", provider, "profile"), None
+    profile = deployment.look_up("providers", provider, "profile")
     if not isinstance(profile, dict):
-        if api is None:
-            raise CannotEncodeError(f'the deployment has no profile for provider "{provider}" (llm-pi-ai)')
-        profile, guess = _guessed_profile(request, api), f'no profile for provider "{provider}": defaults assumed'
+        raise CannotEncodeError(f'the deployment has no profile for provider "{provider}" (llm-pi-ai)')
     try:
         model = resolve_model(provider, request.model, profile, _catalogue(deployment, provider))
     except DeploymentError as error:
@@ -62,7 +54,7 @@ def find_route(request: Request, notes: Notes, api: str | None) -> Route:
     _note_model(request, notes, profile, model)
     env = deployment.look_up("pi_ai", "env") or {}
     _note_retention(provider, notes, profile, env)
-    return Route(version, profile, model, _key(provider, model, notes), env, _owner(provider, notes), guess)
+    return Route(version, profile, model, _key(provider, model, notes), env, _owner(provider, notes))
 
 
 def _used(name: str, value: Json, is_given: bool) -> Used:
@@ -79,17 +71,6 @@ def _version(request: Request, notes: Notes) -> str:
     except PiRefusedError as refusal:
         raise CannotEncodeError(refusal.message) from None
     return str(notes.take(Used("pi_ai.version", version, harness.source)).value)
-
-
-def _guessed_profile(request: Request, api: str) -> dict[str, Json]:
-    """A hand-declared model with the defaults and what the log knows."""
-    event = request.snapshot.request_context
-    context = event.data.get("context", event.data) if event is not None else {}
-    window = context.get("contextWindow") if isinstance(context, dict) else None
-    entry: dict[str, Json] = {"id": request.model}
-    if isinstance(window, int) and not isinstance(window, bool) and window > 0:
-        entry["contextWindow"] = window
-    return {"api": api, "baseURL": _UNKNOWN_URL, "models": [entry]}
 
 
 def _catalogue(deployment: Deployment, provider: str) -> Catalogue | None:

@@ -1,0 +1,118 @@
+"""``encode``: the exact body of one request that is given as JSON."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dsh_audit import ecma
+from dsh_audit.cli import common
+from dsh_audit.errors import AuditError, UsageError
+from dsh_audit.wire.body import Body
+from dsh_audit.wire.pi.catalogue import read_catalog, read_version
+from dsh_audit.wire.pi.given import DEFAULT_VERSION
+from dsh_audit.wire.pi.profile import Catalogue
+from dsh_audit.wire.pi.refusal import PiRefusedError
+from dsh_audit.wire.single import encode_single
+
+_GZIP = b"\x1f\x8b"
+
+
+@click.command("encode")
+@click.argument("named", metavar="INPUT.json")
+@click.option("--jsonl", is_flag=True, help="INPUT holds one request a line; print a size and a digest for each.")
+@click.option("--pi-version", metavar="VERSION", help="pi-ai release for requests that name none.")
+@click.option(
+    "--image",
+    "image_file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Bytes of every image that the request holds without giving its own in images.",
+)
+@common.deployment_options
+@common.OUTPUT_OPTION
+def command(
+    named: str,
+    jsonl: bool,
+    pi_version: str | None,
+    image_file: str | None,
+    deployment_file: str | None,
+    constants: tuple[str, ...],
+    output: str | None,
+) -> None:
+    """Print the exact body of the one request that INPUT.json describes; no newline is added.
+
+    INPUT.json holds the options that the harness calls its adapter with, and the route: "options", "resolvedModel"
+    or "profile", "key" or "credential", "env", "piVersion"; or "protocol" deepseek-chat-completions or
+    deepseek-messages for the DeepSeek adapter. With --jsonl each line gives {"size","sha256"}, or {"error"} where no
+    request would leave. "-" reads standard input.
+    """
+    deployment = common.read_deployment(deployment_file, constants)
+    directory = common.catalog_directory()
+    image = None if image_file is None else common.read_binary_file(image_file, "image")
+    version = pi_version or (read_version(directory) if directory is not None else DEFAULT_VERSION)
+
+    @cache
+    def find_catalogue(provider: str) -> Catalogue | None:
+        return None if directory is None else read_catalog(directory, provider)
+
+    def encode(data: bytes) -> Body:
+        try:
+            given = ecma.parse(data)
+        except ecma.EcmaSyntaxError as error:
+            raise UsageError(f"{named}: not JSON: {error}") from None
+        is_row = isinstance(given, dict) and "options" not in given and "input" in given
+        given = given["input"] if is_row else given
+        return encode_single(given, deployment, find_catalogue, pi_version=version, image=image)
+
+    if jsonl:
+        common.write_output(b"".join(_rows(named, encode)), output)
+        return
+    with _open(named) as lines:
+        data = b"".join(lines)
+    common.write_output(encode(data).to_bytes(), output)
+
+
+def _rows(named: str, encode: Callable[[bytes], Body]) -> Iterator[bytes]:
+    with _open(named) as lines:
+        for line in lines:
+            if line.strip():
+                yield ecma.stringify(_row(line, encode)) + b"\n"
+
+
+def _row(line: bytes, encode: Callable[[bytes], Body]) -> dict[str, Any]:
+    try:
+        body = encode(line)
+    except PiRefusedError as refusal:
+        return {"error": refusal.message, "rung": refusal.rung} if refusal.kind == "not-encoded" else _error(refusal)
+    except AuditError as error:
+        return _error(error)
+    return {"size": body.size_bytes, "sha256": body.sha256()}
+
+
+def _error(error: AuditError) -> dict[str, Any]:
+    return {"error": error.message}
+
+
+@contextmanager
+def _open(named: str) -> Iterator[Iterable[bytes]]:
+    """The lines of a file, unpacked when it is gzip, or of standard input."""
+    if named == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        with Path(named).open("rb") as stream:
+            if stream.peek(2).startswith(_GZIP):
+                with gzip.open(stream) as unpacked:
+                    yield unpacked
+            else:
+                yield stream
+    except OSError as error:
+        raise UsageError(f"{named}: cannot be read: {error.strerror or error}") from None
