@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable
 from importlib import resources
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -307,7 +308,7 @@ def test_an_append_only_violation_is_an_error() -> None:
     one = Body.of([Fragment(b'{"model":"m","messages":[{"role":"user","content":"a"}]}', 4)])
     two = Body.of([Fragment(b'{"model":"m","messages":[{"role":"user","content":"b"}]}', 4)])
     reader = PromptReader(LayoutScanner())
-    assert shared_prefix(reader.read(one), reader.read(two)) == 26
+    assert shared_prefix(reader.read(one), reader.read(two)) == 27
 
 
 def test_captured_bodies_that_were_rewritten_are_told() -> None:
@@ -413,6 +414,46 @@ def test_shared_bytes_are_the_naive_common_prefix(
         assert (row.compared.shared or 0) == max(same, default=(0, 0))[0]
         if row.bust and row.bust.why.at is not None and row.bust.why.pointer:
             assert pointer_at(body.to_bytes(), row.bust.why.at) == row.bust.why.pointer
+
+
+def member(text: str, name: str) -> str:
+    """Raw text of a member of a compact JSON object; empty when absent."""
+    value = json.loads(text).get(name)
+    return "" if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+names = st.sampled_from(["model", "messages", "tools", "system", "stop"])
+values = st.recursive(
+    st.one_of(st.integers(0, 99), texts.map(lambda text: text.replace("\u2028", ""))),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=2)),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(names, st.lists(values, max_size=3)), min_size=1, max_size=5, unique_by=lambda pair: pair[0]),
+    st.lists(st.integers(0, 400), max_size=8),
+    st.data(),
+)
+def test_segments_do_not_depend_on_how_a_body_is_cut(
+    members: list[tuple[str, list[Any]]], cuts: list[int], data: st.DataObject
+) -> None:
+    text = json.dumps(dict(members), separators=(",", ":"), ensure_ascii=False)
+    whole = text.encode()
+    borders = sorted({0, len(whole), *(at for at in cuts if at < len(whole))})
+    fragments = [Fragment(whole[a:b]) for a, b in pairwise(borders)]
+    first = data.draw(st.integers(0, len(fragments)))
+    last = data.draw(st.integers(first, len(fragments)))
+    run = FragmentRun()
+    for fragment in fragments[first:last]:
+        run.append(fragment.data)
+    body = Body(tuple(fragments[:first]), run, last - first, tuple(fragments[last:]))
+    prompt = PromptReader(LayoutScanner()).read(body)
+    parts = (prompt.tools, prompt.system, prompt.messages.to_bytes())
+    assert parts == tuple(member(text, name).encode() for name in ("tools", "system", "messages"))
+    at = data.draw(st.integers(0, len(whole) - 1))
+    assert LayoutScanner().pointer_at(body, at) == pointer_at(whole, at)
 
 
 pieces = st.lists(st.sampled_from([b"a", b"ab", b"", b"abc" * 50, b"b"]), max_size=6)

@@ -35,6 +35,7 @@ DECLARED = frozenset(
     {
         "provider-switch",
         "model-switch",
+        "protocol-switch",
         "resume-drift",
         "compaction",
         "prune",
@@ -76,7 +77,7 @@ class CacheScanner:
         self._options = options
         self._layouts = LayoutScanner()
         self._prompts = PromptReader(self._layouts)
-        self._branches: dict[tuple[str, str, str], Branches] = {}
+        self._branches: dict[tuple[str, ...], Branches] = {}
         self._previous: dict[str, Sent] = {}
         self._captured: dict[str, Sent] = {}
         self.wire_rewrites: list[tuple[CacheRow, SessionLog]] = []
@@ -115,7 +116,8 @@ class CacheScanner:
 
     def _branch(self, sent: Sent, lineage: str) -> Branches:
         request = sent.rebuilt.request
-        return self._branches.setdefault((lineage, request.provider, request.model), Branches())
+        route = (lineage, request.provider, request.model, sent.rebuilt.encoded.protocol)
+        return self._branches.setdefault(route, Branches())
 
     def _match(self, sent: Sent, lineage: str) -> Match | None:
         return self._branch(sent, lineage).best(sent.prompt) if sent.prompt is not None else None
@@ -205,6 +207,7 @@ class CacheScanner:
         same_route = (
             before.rebuilt.request.provider == sent.rebuilt.request.provider
             and before.rebuilt.request.model == sent.rebuilt.request.model
+            and before.rebuilt.encoded.protocol == sent.rebuilt.encoded.protocol
         )
         if same_route and extends(before.prompt, sent.prompt, shared):
             return usage_check.explain_miss(before, sent, match, change, rules)
@@ -215,7 +218,7 @@ class CacheScanner:
         request = sent.rebuilt.request
         if request.dispatch.kind != "compaction" or sent.prompt is None:
             return None
-        branch = self._branches.get((STEPS, request.provider, request.model))
+        branch = self._branches.get((STEPS, request.provider, request.model, sent.rebuilt.encoded.protocol))
         match = branch.best(sent.prompt) if branch is not None else None
         return usage_check.explain_side_request(sent, match, self._previous.get(STEPS), rules)
 
@@ -250,7 +253,13 @@ class _Wire:
 def _compare(sent: Sent, before: Sent | None, match: Match | None, shared_before: int | None, wire: _Wire) -> Compared:
     shared = match.shared_bytes if match else 0
     resent = 0
-    if before is not None and before.prompt is not None and sent.prompt is not None and shared_before is not None:
+    if (
+        before is not None
+        and before.prompt is not None
+        and sent.prompt is not None
+        and shared_before is not None
+        and not (shared >= shared_before and extends(before.prompt, sent.prompt, shared_before))
+    ):
         resent = resent_bytes(before.prompt, sent.prompt, max(shared, shared_before))
         # What the previous request held in the cache of another route is sent again too.
         resent += max(0, shared_before - shared)

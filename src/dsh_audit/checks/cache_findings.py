@@ -13,6 +13,7 @@ _BY_PART = {"tools": rules.TOOLS_CHANGED, "system": rules.SYSTEM_CHANGED, "confi
 _BY_CAUSE: Mapping[str, Rule] = {
     "provider-switch": rules.SWITCHED,
     "model-switch": rules.SWITCHED,
+    "protocol-switch": rules.SWITCHED,
     "resume-drift": rules.RESUME_DRIFT,
     "compaction": rules.COMPACTION,
     "prune": rules.PRUNED,

@@ -18,6 +18,7 @@ from dsh_audit.wire.body import Body, Fragment
 Cause = Literal[
     "provider-switch",
     "model-switch",
+    "protocol-switch",
     "header-change",
     "resume-drift",
     "compaction",
@@ -98,7 +99,8 @@ def explain_break(
         return _header_break("tools", change, two.tools_seq, pointer, at)
     if shared < prompt.head_bytes or shared < before.prompt.head_bytes:
         return _header_break("system", change, None, pointer, at)
-    if shared - prompt.head_bytes < max(len(before.prompt.leading()), len(prompt.leading())):
+    leading = max(len(before.prompt.leading()), len(prompt.leading()))
+    if leading and shared - prompt.head_bytes <= leading:
         return _header_break("system", change, _seq_at(prompt.messages, 0), pointer, at)
     border = evidence.border(after.rebuilt.log, two.dispatch.prefix_seq, before.rebuilt.log, one.dispatch.prefix_seq)
     found = _history_break(before, after, shared, border, evidence)
@@ -120,6 +122,9 @@ def _switch(before: Sent, after: Sent, change: HeaderChange | None) -> Why | Non
         return Why("provider-switch", "config", seq, "/model", None, f"{one.provider} → {two.provider}")
     if one.model != two.model:
         return Why("model-switch", "config", seq, "/model", None, f"{one.model} → {two.model}")
+    protocols = before.rebuilt.encoded.protocol, after.rebuilt.encoded.protocol
+    if protocols[0] != protocols[1]:
+        return Why("protocol-switch", "config", two.tools_seq, None, None, " → ".join(protocols))
     return None
 
 
@@ -176,8 +181,8 @@ def place_of(body: Body, prompt: Prompt, shared: int, layouts: LayoutScanner) ->
     offset = shared - prompt.head_bytes
     if prompt.verbatim:
         return _place(body, prompt.messages_at, offset, f"/{key}", layouts)
-    plain = Body.of([Fragment(b'{"' + key.encode() + b'":['), *prompt.messages.tail, Fragment(b"]}")])
-    return None, layouts.pointer_at(plain, offset + len(key) + 5)
+    plain = Body.of([Fragment(b'{"' + key.encode() + b'":'), *prompt.messages.tail, Fragment(b"}")])
+    return None, layouts.pointer_at(plain, offset + len(key) + 4)
 
 
 def _place(body: Body, start: int | None, offset: int, fallback: str, layouts: LayoutScanner) -> tuple[int | None, str]:

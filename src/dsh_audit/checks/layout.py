@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dsh_audit import ecma
@@ -16,6 +17,7 @@ from dsh_audit.wire.body import Body, Fragment, FragmentRun
 
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]|"', re.DOTALL)
 _MAX_MEMO = 4096
+_LONGEST_NAME = 1024
 _MAX_MEMO_BYTES = 1 << 20
 
 
@@ -145,17 +147,42 @@ class _RunPaths:
     start: Path
     paths: list[Path] = field(default_factory=list)
     ends: list[int] = field(default_factory=lambda: [0])
+    edges: list[tuple[int, int, bytes | None]] = field(default_factory=list)
+    rests: dict[int, FragmentRun] = field(default_factory=dict)
 
     def extend(self, count: int) -> None:
         path = self.paths[-1] if self.paths else self.start
         for fragment in self.run.first(count)[len(self.paths) :] if count > len(self.paths) else ():
-            path, _ = advance(path, fragment.data)
+            path, edges = advance(path, fragment.data)
+            self.edges += ((len(self.paths), self.ends[-1] + offset, name) for offset, name in edges)
             self.paths.append(path)
             self.ends.append(self.ends[-1] + len(fragment.data))
 
     def after(self, count: int) -> Path:
         self.extend(count)
         return self.paths[count - 1] if count else self.start
+
+
+def _pointer(path: Path, fragments: list[Fragment], at: int) -> str:
+    """Pointer of byte ``at`` of the first fragment; the next ones may hold the end of a name."""
+    data = fragments[0].data
+    for fragment in fragments[1:]:
+        if len(data) > at + _LONGEST_NAME:
+            break
+        data += fragment.data[:_LONGEST_NAME]
+    return path_within(path, data, at).pointer()
+
+
+def _spans(edges: Iterable[tuple[int, bytes | None]]) -> dict[str, tuple[int, int]]:
+    spans: dict[str, tuple[int, int]] = {}
+    opened: tuple[bytes, int] | None = None
+    for at, name in edges:
+        if name is not None:
+            opened = (name, at)
+        elif opened is not None:
+            spans[_name(opened[0])] = (opened[1], at)
+            opened = None
+    return spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,58 +202,71 @@ class LayoutScanner:
     def scan(self, body: Body) -> Layout:
         """Where the top-level values of a body are."""
         path, at = ROOT, 0
-        spans: dict[str, tuple[int, int]] = {}
-        opened: list[tuple[bytes, int]] = []
+        edges: list[tuple[int, bytes | None]] = []
         for fragment in body.head:
-            path, at = self._step(path, fragment, at, spans, opened)
+            path, at = self._step(path, fragment, at, edges)
         if body.count:
-            path = self._run_paths(body, path).after(body.count)
+            paths = self._run_paths(body, path)
+            path = paths.after(body.count)
+            edges += ((at + offset, name) for index, offset, name in paths.edges if index < body.count)
             at += body.run.size(body.count)
         for fragment in body.tail:
-            path, at = self._step(path, fragment, at, spans, opened)
-        return Layout(spans)
+            path, at = self._step(path, fragment, at, edges)
+        return Layout(_spans(edges))
 
     def pointer_at(self, body: Body, at: int) -> str:
         """JSON pointer of the value that holds byte ``at`` of a body."""
         path, offset = ROOT, 0
-        for fragment in body.head:
-            if at < offset + len(fragment.data):
-                return path_within(path, fragment.data, at - offset).pointer()
-            path, _ = self._advance(path, fragment.data)
-            offset += len(fragment.data)
+        head_size = sum(len(fragment.data) for fragment in body.head)
+        if body.count and head_size <= at < head_size + body.run.size(body.count):
+            paths = self._run_paths(body, self._behind_head(body))
+            paths.extend(body.count)
+            index = bisect_right(paths.ends, at - head_size, 0, body.count + 1) - 1
+            path, offset = paths.paths[index - 1] if index else paths.start, head_size + paths.ends[index]
+            rest = [*body.run.first(body.count)[index:], *body.tail]
+            return _pointer(path, rest, at - offset)
+        if at < head_size:
+            return self._pointer_in(path, list(body.fragments()), at)
         if body.count:
-            size = body.run.size(body.count)
-            paths = self._run_paths(body, path)
-            path = paths.after(body.count)
-            if at < offset + size:
-                index = bisect_right(paths.ends, at - offset, 0, body.count + 1) - 1
-                before = paths.paths[index - 1] if index else paths.start
-                fragment = body.run.first(body.count)[index]
-                return path_within(before, fragment.data, at - offset - paths.ends[index]).pointer()
-            offset += size
-        for fragment in body.tail:
-            if at < offset + len(fragment.data):
-                return path_within(path, fragment.data, at - offset).pointer()
+            path = self._run_paths(body, self._behind_head(body)).after(body.count)
+            offset = head_size + body.run.size(body.count)
+        else:
+            path, offset = self._behind_head(body), head_size
+        return self._pointer_in(path, list(body.tail), at - offset)
+
+    def _pointer_in(self, path: Path, fragments: list[Fragment], at: int) -> str:
+        for index, fragment in enumerate(fragments):
+            if at < len(fragment.data):
+                return _pointer(path, fragments[index:], at)
             path, _ = self._advance(path, fragment.data)
-            offset += len(fragment.data)
+            at -= len(fragment.data)
         return ""
 
-    def _step(
-        self,
-        path: Path,
-        fragment: Fragment,
-        at: int,
-        spans: dict[str, tuple[int, int]],
-        opened: list[tuple[bytes, int]],
-    ) -> tuple[Path, int]:
-        path, edges = self._advance(path, fragment.data)
-        for offset, name in edges:
-            if name is not None:
-                opened[:] = [(name, at + offset)]
-            elif opened:
-                spans[_name(opened[0][0])] = (opened[0][1], at + offset)
-                opened.clear()
+    def _step(self, path: Path, fragment: Fragment, at: int, edges: list[tuple[int, bytes | None]]) -> tuple[Path, int]:
+        path, found = self._advance(path, fragment.data)
+        edges += ((at + offset, name) for offset, name in found)
         return path, at + len(fragment.data)
+
+    def run_from(self, body: Body, at: int) -> tuple[FragmentRun, int]:
+        """The run of a body from its byte ``at`` on as a run of its own, and how many of its fragments are the body's.
+
+        The same bytes give the same run, so that what bodies share stays known.
+        """
+        paths = self._run_paths(body, self._behind_head(body))
+        paths.extend(body.count)
+        first = bisect_right(paths.ends, at, 0, body.count + 1) - 1
+        rest = paths.rests.setdefault(at, FragmentRun())
+        for index in range(first + len(rest), body.count):
+            fragment = body.run.first(index + 1)[index]
+            data = fragment.data[at - paths.ends[first] :] if index == first else fragment.data
+            rest.append(data, fragment.seq)
+        return rest, body.count - first
+
+    def _behind_head(self, body: Body) -> Path:
+        path = ROOT
+        for fragment in body.head:
+            path, _ = self._advance(path, fragment.data)
+        return path
 
     def _advance(self, path: Path, data: bytes) -> tuple[Path, _Edges]:
         if len(data) > _MAX_MEMO_BYTES:

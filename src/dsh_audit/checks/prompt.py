@@ -4,7 +4,7 @@ The rendered prompt of a body is defined as the concatenation of three segments 
 
 1. *tools*: the value of ``tools``, without tools that are declared for later (``defer_loading``);
 2. *system*: the value of ``system`` or ``instructions``; empty where the system text is a message;
-3. *messages*: the elements of ``messages`` or ``input``, commas between them, without the brackets of the list.
+3. *messages*: the value of ``messages`` or ``input``.
 
 Cache markers (``cache_control``) are removed from all of it, and a message whose content is one text block counts
 as that text where such markers occur, because markers turn one form into the other. The other members of a body
@@ -61,7 +61,7 @@ class Prompt:
         """The system text at the head: the system segment, else the first message where that holds one."""
         if self.system:
             return self.system
-        first = next((f.data for f in self.messages.fragments() if f.data), b"")
+        first = next((f.data for f in self.messages.fragments() if f.data not in (b"", b"[")), b"").removeprefix(b"[")
         return first if first.startswith((b'{"role":"system"', b'{"role":"developer"')) else b""
 
     @property
@@ -83,17 +83,17 @@ class PromptReader:
         system_key = next((key for key in SYSTEM_KEYS if key in spans), None)
         messages_key = next((key for key in MESSAGE_KEYS if key in spans), None)
         tools, system, messages = (spans.get(key or "") for key in ("tools", system_key, messages_key))
-        inside = _interior(body, messages) if messages else Body.of(())
-        verbatim = body.count > 0 or not any(b'"cache_control"' in f.data for f in inside.tail)
+        inside = _value(body, messages, self._layouts) if messages else Body.of(())
+        verbatim = not any(b'"cache_control"' in f.data for f in body.tail)
         if not verbatim:
-            inside = Body.of(Fragment(_canonical(f.data), f.seq) for f in inside.tail)
+            inside = Body.of(Fragment(_canonical(f.data), f.seq) for f in inside.fragments())
         return Prompt(
             tools=self._tools_segment(_bytes(body, tools)),
             system=_unmarked(_bytes(body, system)),
             messages=inside,
             tools_at=tools[0] if tools else None,
             system_at=system[0] if system else None,
-            messages_at=messages[0] + 1 if messages else None,
+            messages_at=messages[0] if messages else None,
             system_key=system_key,
             messages_key=messages_key,
             verbatim=verbatim,
@@ -148,17 +148,22 @@ def _bytes(body: Body, span: tuple[int, int] | None) -> bytes:
     return body.to_bytes()[span[0] : span[1]]
 
 
-def _interior(body: Body, span: tuple[int, int]) -> Body:
-    """The elements of the message list as a body over the same run."""
-    start, end = span[0] + 1, span[1] - 1
+def _value(body: Body, span: tuple[int, int], layouts: LayoutScanner) -> Body:
+    """A value of a body as a body that shares the same run, or a run cut from it."""
+    start, end = span
     head_size = sum(len(f.data) for f in body.head)
     shift = head_size + (body.run.size(body.count) if body.count else 0)
-    if body.count and start <= head_size and end >= shift:
-        head = cut(body.head, start, head_size)
-        return Body(head, body.run, body.count, cut(body.tail, 0, end - shift))
     if not body.count:
         return Body.of(cut((*body.head, *body.tail), start, end))
-    return Body.of(cut(body.fragments(), start, end))
+    if start >= shift:
+        return Body.of(cut(body.tail, start - shift, end - shift))
+    if end < shift:
+        return Body.of(cut(body.fragments(), start, end))
+    tail = cut(body.tail, 0, end - shift)
+    if start <= head_size:
+        return Body(cut(body.head, start, head_size), body.run, body.count, tail)
+    run, count = layouts.run_from(body, start - head_size)
+    return Body((), run, count, tail)
 
 
 def shared_prefix(one: Prompt, two: Prompt) -> int:

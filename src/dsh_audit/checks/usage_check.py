@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dsh_audit.checks.cache_model import Basis, Compared
 from dsh_audit.checks.causes import Sent, Why
-from dsh_audit.checks.drift_model import HeaderChange
+from dsh_audit.checks.drift_model import HeaderChange, Part
 from dsh_audit.checks.lineage import Match
 from dsh_audit.checks.provider_rules import CacheRules
 from dsh_audit.checks.ropes import fragments_from
@@ -13,6 +13,10 @@ from dsh_audit.pricing import Usage
 TOLERANCE = 0.1
 """Share of the predicted tokens that may be missing: bytes are no exact measure of tokens."""
 
+NOISE_TOKENS = 128
+"""Fewer missing tokens than this are never reported."""
+
+_RENDERED: tuple[Part, ...] = ("tools", "system", "config")
 _BLOCK = b'{"type":"'
 
 
@@ -25,9 +29,11 @@ def explain_miss(
         return None
     detail = f"{missed} tokens fewer than predicted"
     one, two = before.rebuilt.request.dispatch, sent.rebuilt.request.dispatch
-    if change is not None and "config" in change.parts:
-        seq = change.seqs.get("config")
-        return Why("header-change", "config", seq, _setting(change), None, detail, missed)
+    if change is not None:
+        # Updates in the history keep the head; where the figures say otherwise, the provider saw it differently.
+        part = next(part for part in _RENDERED if part in change.parts)
+        pointer = _setting(change) if part == "config" else None
+        return Why("header-change", part, change.seqs.get(part), pointer, None, detail, missed)
     if one.outcome in ("failed", "cancelled", "open", "none"):
         return Why("retry", None, two.opened_seq, None, None, detail, missed)
     gap = _gap_s(before, sent)
@@ -71,7 +77,7 @@ def _missed(sent: Sent, match: Match | None, rules: CacheRules) -> int:
         return 0
     expected = rules.reusable(shared_tokens(sent, match) or 0)
     missed = expected - sent.usage.cached
-    floor = max(2 * rules.grain_tokens if rules.grain_tokens > 1 else 0, int(expected * TOLERANCE))
+    floor = max(NOISE_TOKENS, 2 * rules.grain_tokens, int(expected * TOLERANCE))
     return missed if missed > floor else 0
 
 

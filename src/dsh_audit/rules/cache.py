@@ -53,7 +53,7 @@ RESUME_DRIFT = _rule(
 SWITCHED = _rule(
     "switched",
     Severity.INFO,
-    "Another model or provider was called; it has a cache of its own.",
+    "Another model, provider or endpoint was called; it has a cache of its own.",
     "Expected; each switch pays the whole prompt once.",
 )
 COMPACTION = _rule(
