@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,15 @@ def test_flags_numbers_and_lists(project: Path) -> None:
     assert json.loads((project / "x.json").read_bytes())["logs"][0]["events"] == 4
     assert inspect(after=("--format", "json"), env={"DSH_AUDIT_INSPECT_REPORT": "sarif=a junit=b"}).returncode == 0
     assert {path.name for path in Path().iterdir()} == {"session.jsonl", "a", "b"}
+
+
+def test_several_values_in_the_environment(project: Path) -> None:
+    env = {"DSH_AUDIT_VERIFY_CAPTURE": os.pathsep.join(["one", "two"])}
+    assert "one" in failure(run("verify", "session.jsonl", env=env))[0]
+    Path("one").mkdir()
+    (Path("one") / "0000.body").write_bytes(b"{}")
+    (Path("one") / "0000.meta.json").write_bytes(b'{"method":"POST","path":"/","headers":[]}')
+    assert "two" in failure(run("verify", "session.jsonl", env=env))[0]
 
 
 def test_paths_are_relative_to_the_file(project: Path) -> None:

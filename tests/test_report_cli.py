@@ -164,3 +164,25 @@ def test_text_cannot_steer_a_github_job(place: Path) -> None:
     assert "\n:\\u003aerror::owned ##\\u005badd-mask]e" in guarded
     assert disarm("  \x1b[31m::x") == "  \x1b[31m:\\u003ax"
     assert disarm("a ::x") == "a ::x"
+
+
+def outcomes(place: Path, capture: str) -> list[tuple[str, str]]:
+    """(verdict, tag of the case's result) a pair."""
+    run("verify", "log", "--capture", capture, "--report", "junit=x", "--report", "json=y")
+    cases = ElementTree.fromstring((place / "x").read_bytes()).findall(".//testcase")
+    tags = [case[0].tag if len(case) else "" for case in cases]
+    verdicts = [pair["verdict"] for pair in json.loads((place / "y").read_bytes())["pairs"]]
+    return list(zip(verdicts, tags, strict=True))
+
+
+def test_verdicts_of_pairs_are_outcomes_of_cases(place: Path) -> None:
+    good = [(place / "good" / f"{number:04}.body").read_bytes() for number in range(3)]
+    write_bundle(place / "few", good[:1])
+    write_bundle(place / "many", [*good[:2], b"{}", b"{}"])
+    assert outcomes(place, "few") == [("identical", ""), ("not-captured", "skipped"), ("not-captured", "skipped")]
+    assert sorted(outcomes(place, "many")) == [
+        ("different", "failure"),
+        ("identical", ""),
+        ("identical", ""),
+        ("unexplained", "failure"),
+    ]
