@@ -50,15 +50,24 @@ METRICS = (
 )
 
 
+def price_options(command: common.F) -> common.F:
+    """``--prices``, ``--currency``."""
+    for option in (
+        click.option(
+            "--currency", default="USD", show_default=True, metavar="CODE", help="Currency of the price table to use."
+        ),
+        click.option(
+            "--prices", type=click.Path(dir_okay=False), metavar="FILE", help="Price file instead of the built-in one."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 @click.command("cache")
 @click.argument("names", metavar="LOG...", nargs=-1, required=True)
 @click.option("--capture", type=click.Path(), metavar="PATH", help="Compare captured bodies where they can be paired.")
-@click.option(
-    "--prices", type=click.Path(dir_okay=False), metavar="FILE", help="Price file instead of the built-in one."
-)
-@click.option(
-    "--currency", default="USD", show_default=True, metavar="CODE", help="Currency of the price table to use."
-)
+@price_options
 @click.option(
     "--provider-rules", metavar="NAME", help="Cache rules for every route: deepseek, anthropic, openai, gemini, prefix."
 )
@@ -102,7 +111,7 @@ def command(
     """
     thresholds = [parse_threshold(limit, METRICS) for limit in limits]
     deployment = common.read_deployment(deployment_file, constants)
-    options = _options(prices, currency, provider_rules, grain)
+    options = read_options(prices, currency, provider_rules, grain)
     logs, findings = common.open_many(names, session, generation)
     if capture is not None:
         if len(logs) > 1:
@@ -131,7 +140,10 @@ def _ledger(report: CacheReport, kind: str) -> str:
     return render_csv(report) if kind == "csv" else render_json(ledger_rows(report))
 
 
-def _options(prices: str | None, currency: str, rules: str | None, grain: int | None) -> CacheOptions:
+def read_options(
+    prices: str | None, currency: str, rules: str | None = None, grain: int | None = None
+) -> CacheOptions:
+    """Price table and cache rules as the options name them."""
     data = (resources.files("dsh_audit") / "data" / "prices.json").read_bytes()
     name = "built-in prices"
     if prices is not None:

@@ -25,6 +25,7 @@ _COMMANDS = (
     "drift",
     "cache",
     "uploads",
+    "report",
     "golden",
     "rules",
     "explain",
