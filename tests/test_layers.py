@@ -28,7 +28,7 @@ LAYERS = (
     ("verification", "checks", "pricing", "regression", "golden", "inspection"),
     ("audit",),
     ("report",),
-    ("cli", "pytest_plugin"),
+    ("cli", "testing", "pytest_plugin"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

@@ -23,6 +23,7 @@ from dsh_audit.golden.build import Recipe, Recorded, recipe_of, record_case, wit
 from dsh_audit.golden.case import GoldenCase
 from dsh_audit.golden.compare import compare_cases
 from dsh_audit.golden.explain import explain_changes
+from dsh_audit.golden.normalise import Normaliser
 from dsh_audit.golden.result import CaseResult
 from dsh_audit.golden.store import (
     CaseFile,
@@ -50,7 +51,10 @@ class Task:
         session: directory name of the session where ``log`` holds several.
         deployment_file, constants: as on the command line; they win over the remembered file.
         may_write: pending files may be written and removed.
+        update: write the golden file itself, at once.
         recipe: how to record a case that does not exist yet.
+        normalisers: to use instead of the declared ones; a difference counts as a change.
+        root: a log outside this directory is not remembered; None remembers every log.
     """
 
     case: CaseFile
@@ -59,7 +63,10 @@ class Task:
     deployment_file: str | None = None
     constants: tuple[str, ...] = ()
     may_write: bool = False
+    update: bool = False
     recipe: Recipe = field(default_factory=Recipe)
+    normalisers: tuple[Normaliser, ...] | None = None
+    root: Path | None = None
 
 
 def version() -> str:
@@ -129,11 +136,20 @@ def _new(task: Task) -> CaseResult:
         replaced=recorded.replaced,
     )
     if task.may_write:
-        write_case(case, recorded.case, pending=True)
+        is_outside = task.root is not None and not Path(task.log).resolve().is_relative_to(task.root.resolve())
+        content = replace(recorded.case, log=None) if is_outside else recorded.case
+        _write(task, content)
         return replace(result, is_written=True)
     if case.is_pending:
         return result
     return replace(result, state="missing", reason="there is no golden case for this log, and none may be written")
+
+
+def _write(task: Task, content: GoldenCase) -> None:
+    """Write what waits, or the golden file itself."""
+    write_case(task.case, content, pending=not task.update)
+    if task.update:
+        reject_case(task.case)
 
 
 def _check(task: Task, golden: GoldenCase) -> CaseResult:
@@ -143,12 +159,15 @@ def _check(task: Task, golden: GoldenCase) -> CaseResult:
     named = task.log or str(case.resolve(golden.log or ""))
     deployment = _deployment(case, golden.deployment, task.deployment_file, task.constants)
     history, findings = read_log(named, task.session or golden.session_id)
-    fresh = record_case(history, deployment, recipe_of(golden, version()), findings)
+    recipe = recipe_of(golden, version())
+    if task.normalisers is not None:
+        recipe = replace(recipe, normalisers=task.normalisers)
+    fresh = record_case(history, deployment, recipe, findings)
     changes = compare_cases(golden, fresh.case)
     if changes:
         changes = explain_changes(changes, fresh.rebuilt, history, deployment)
     if task.may_write:
-        _write_outcome(case, fresh, [index for change in changes for index in change.requests], bool(changes))
+        _write_outcome(task, fresh, [index for change in changes for index in change.requests], bool(changes))
     return CaseResult(
         name=case.name,
         state="changed" if changes else "matched",
@@ -156,18 +175,18 @@ def _check(task: Task, golden: GoldenCase) -> CaseResult:
         log=named,
         changes=tuple(changes),
         requests=len(fresh.case.requests),
-        normalisers=golden.normalisers,
+        normalisers=fresh.case.normalisers,
         replaced=fresh.replaced,
         is_written=bool(changes) and task.may_write,
     )
 
 
-def _write_outcome(case: CaseFile, fresh: Recorded, changed: Sequence[int], is_changed: bool) -> None:
+def _write_outcome(task: Task, fresh: Recorded, changed: Sequence[int], is_changed: bool) -> None:
     """Leave what would be accepted; nothing where the case holds again."""
     if is_changed:
-        write_case(case, without_verdicts(fresh.case, changed), pending=True)
-    elif case.is_pending:
-        reject_case(case)
+        _write(task, without_verdicts(fresh.case, changed))
+    elif task.case.is_pending:
+        reject_case(task.case)
 
 
 def record(

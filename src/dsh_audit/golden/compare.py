@@ -61,6 +61,10 @@ class _Comparison:
         return sorted(changes, key=lambda change: (change.requests[:1], LAYERS.index(change.layer)))
 
     def _log_changes(self) -> Iterator[Change]:
+        if self.expected.normalisers != self.actual.normalisers:
+            old, new = (", ".join(one.name for one in case.normalisers) for case in (self.expected, self.actual))
+            message = f"normalisers {old or 'none'} → {new or 'none'}"
+            yield Change("normalisers-changed", "log", message, (), expected=old, actual=new)
         before, after = self.expected.findings, self.actual.findings
         for code in dict.fromkeys((*before, *after)):
             if before.get(code, 0) != after.get(code, 0):
