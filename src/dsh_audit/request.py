@@ -120,7 +120,11 @@ def _step(prepared: Prepared, session_header: SessionHeader) -> Request:
 def _title(prepared: Prepared, session_header: SessionHeader) -> Request:
     event = prepared.event
     assert event is not None
-    data = event.data
+    data = event.data if isinstance(event.data, dict) else {}
+    messages = data.get("messages")
+    if not _is_route(data.get("route")) or not isinstance(messages, list) or not all(map(_is_message, messages)):
+        blank = _blank(prepared, session_header, "session-title")
+        return replace(blank, why_not=("the title request lacks its route or messages",))
     config = {"maxTokens": data["maxTokens"]} if "maxTokens" in data else {}
     if "reasoningEffort" in data:
         config["reasoningEffort"] = data["reasoningEffort"]
@@ -131,8 +135,16 @@ def _title(prepared: Prepared, session_header: SessionHeader) -> Request:
         config=config,
         system=data.get("system"),
         system_seq=event.seq,
-        messages=tuple(DerivedMessage(event.seq, message) for message in data["messages"]),
+        messages=tuple(DerivedMessage(event.seq, message) for message in messages),
     )
+
+
+def _is_route(value: Json) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("provider"), str) and isinstance(value.get("model"), str)
+
+
+def _is_message(value: Json) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("content"), list)
 
 
 def _search(prepared: Prepared, session_header: SessionHeader) -> Request:
@@ -148,16 +160,27 @@ def _search(prepared: Prepared, session_header: SessionHeader) -> Request:
 def _compactions(prepared: Prepared, session_header: SessionHeader) -> tuple[Request, ...]:
     base = _with_header_tools(_blank(prepared, session_header, "compaction"))
     summary = prepared.event
-    if summary is not None and summary.data.get("llmStreamCall") is not True:
+    if summary is not None and not _is_own_call(summary.data):
         return (replace(base, why_not=("another summariser made this compaction; its call is not logged",)),)
+    if summary is not None and not _is_summary(summary.data):
+        return (replace(base, why_not=("the compaction summary lacks its route or range",)),)
     if summary is not None:
         return (_compaction_over(_with_summary_route(base, summary), tuple(summary.data["shadowedSeqs"])),)
     if not prepared.candidates:
         return (replace(base, why_not=("the range of the failed compaction cannot be computed",)),)
     limits = [base]
-    if prepared.earlier_summary is not None:
+    if prepared.earlier_summary is not None and _is_summary(prepared.earlier_summary.data):
         limits.insert(0, _with_summary_route(base, prepared.earlier_summary))
     return tuple(_compaction_over(one, candidate) for candidate in prepared.candidates for one in limits)
+
+
+def _is_own_call(data: Json) -> bool:
+    return isinstance(data, dict) and data.get("llmStreamCall") is True
+
+
+def _is_summary(data: Json) -> bool:
+    seqs = data.get("shadowedSeqs") if isinstance(data, dict) else None
+    return _is_route(data) and isinstance(seqs, list) and all(isinstance(seq, int) for seq in seqs)
 
 
 def _with_summary_route(base: Request, summary: Event) -> Request:

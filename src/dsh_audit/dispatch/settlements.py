@@ -22,14 +22,15 @@ class SettlementAttempts:
         attempt.message = event.type == "assistant/message"
         attempt.interrupted = data.get("interrupted") is True
         for record in data.get("stream", ()):
-            if record.get("type") != "chunk":
+            if not isinstance(record, dict) or record.get("type") != "chunk":
                 attempt.chunks += _members(record)
                 continue
             attempt.chunks += 1
-            chunk = record["chunk"]
-            if chunk.get("type") == "usage":
-                attempt.usage = chunk["usage"]
-            elif chunk.get("type") == "finish":
+            chunk = record.get("chunk")
+            kind = chunk.get("type") if isinstance(chunk, dict) else None
+            if kind == "usage":
+                attempt.usage = chunk.get("usage")
+            elif kind == "finish":
                 attempt.take_finish(chunk)
         attempt.usage = data.get("usage", attempt.usage)
         attempt.settled_seq, attempt.settled_time_ms = event.seq, event.time
@@ -37,4 +38,5 @@ class SettlementAttempts:
 
 
 def _members(record: Json) -> int:
-    return len(record.get("texts", record.get("args", ())))
+    members = record.get("texts", record.get("args")) if isinstance(record, dict) else None
+    return len(members) if isinstance(members, list) else 0

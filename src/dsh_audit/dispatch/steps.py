@@ -57,7 +57,7 @@ class Attempt:
 
     def take_finish(self, chunk: Json) -> None:
         """Note the reason and the replay state of a finish chunk."""
-        self.finish = chunk["reason"]
+        self.finish = chunk.get("reason")
         if self.kind != "error":
             state = chunk.get("replayState")
             response = state.get("response") if isinstance(state, dict) else None

@@ -23,6 +23,7 @@ from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Notes
 from dsh_audit.wire.body import Body, Fragment, FragmentRun
 from dsh_audit.wire.instruction import instruction
 from dsh_audit.wire.learned import LearnedEfforts, default_effort
+from dsh_audit.wire.shapes import check_message, check_tools
 
 PROTOCOL = "deepseek-chat-completions"
 
@@ -98,6 +99,7 @@ class ChatEncoder:
 
     def _encoded_tools(self, request: Request) -> bytes:
         if self._tools[0] != request.tools_seq or request.tools_seq is None:
+            check_tools(request.tools or ())
             encoded = b",".join(_encode_tool(tool) for tool in request.tools or ())
             self._tools = (request.tools_seq, b',"tools":[' + encoded + b"]")
         return self._tools[1]
@@ -127,6 +129,7 @@ def _encode_tool(tool: Json) -> bytes:
 
 def _append(run: FragmentRun, messages: Iterable[DerivedMessage], *, first: bool) -> None:
     for derived in messages:
+        check_message(derived.message, derived.seq)
         for encoded in encode_message(derived.message):
             run.append(encoded if first else b"," + encoded, derived.seq)
             first = False

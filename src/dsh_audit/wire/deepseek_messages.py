@@ -194,22 +194,28 @@ def _is_same(one: object, two: object) -> bool:
 
 def route_of(request: Request, notes: Notes) -> Route:
     """What the encoding of messages depends on: the request context tells, if its model is the one called."""
-    context = request.snapshot.request_context
+    in_history = _in_history(request)
     legacy = request.format_version < 4
-    if context is not None and context.data.get("model") == request.model:
-        return Route(request.model, context.data.get("systemPromptUpdate") == "in-history", legacy)
+    if in_history is not None:
+        return Route(request.model, in_history, legacy)
     if request.purpose == "session-title":
         return Route(request.model, False, legacy)
     used = notes.deployment.model(request.provider, request.model, "system_prompt_update", "none")
     return Route(request.model, notes.take(used).value == "in-history", legacy)
 
 
+def _in_history(request: Request) -> bool | None:
+    """Whether the called route takes system updates in the history; None when its context is not the last one."""
+    context = request.snapshot.request_context
+    data = context.data if context is not None else None
+    if not isinstance(data, dict) or data.get("model") != request.model:
+        return None
+    return bool(data.get("systemPromptUpdate") == "in-history")
+
+
 def mode_of(request: Request, deployment: Deployment) -> Used:
     """The tool-update mode of a route, guessed from the request context where the deployment is silent."""
-    context = request.snapshot.request_context
-    guess = "none"
-    if context is not None and context.data.get("model") == request.model:
-        guess = "addition-only" if context.data.get("systemPromptUpdate") == "in-history" else "none"
+    guess = "addition-only" if _in_history(request) else "none"
     return deployment.model(request.provider, request.model, "tool_update", guess)
 
 

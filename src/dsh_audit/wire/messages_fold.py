@@ -25,6 +25,7 @@ from dsh_audit.wire.messages_blocks import (
     encode_tool_changes,
     fails_locally,
 )
+from dsh_audit.wire.shapes import check_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ class MessagesFold:
         return len(self.run), (*tail, Fragment(b"]"))
 
     def _take(self, seq: int, message: dict[str, Json], blocks: Mapping[int, Sequence[Json]]) -> None:
-        role, content = message["role"], message["content"]
+        check_message(message, seq)
+        role, content = message.get("role"), message["content"]
         if role == "developer":
             self._take_changes(seq, blocks.get(seq, ()))
         elif role == "system":

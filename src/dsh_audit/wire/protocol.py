@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dsh_audit.deployment import Used
+from dsh_audit.events import Json
 from dsh_audit.request import Request
 from dsh_audit.wire.adapter import Notes
 
@@ -38,7 +39,7 @@ class ProtocolChooser:
     """Chooses for the requests of one session in order; remembers what the answers of each route showed."""
 
     def __init__(self) -> None:
-        self._answers: dict[str, dict[str, str]] = {}
+        self._answers: dict[str, dict[str, Json]] = {}
 
     def choose(self, request: Request, notes: Notes) -> Choice:
         """The protocol of a request; what it rests on beyond the log is recorded in ``notes``."""
@@ -53,23 +54,24 @@ class ProtocolChooser:
     def _is_answered(self, request: Request) -> bool:
         return request.provider in self._answers
 
-    def _answer(self, request: Request) -> dict[str, str]:
+    def _answer(self, request: Request) -> dict[str, Json]:
         """The replay state's response of this call's own answer, else of the route's last one."""
         if isinstance(request.dispatch.replay, dict):
             self._answers[request.provider] = request.dispatch.replay
         return self._answers.get(request.provider, {})
 
 
-def _pi_ai(request: Request, notes: Notes, adapter: Used, answer: dict[str, str]) -> Choice:
+def _pi_ai(request: Request, notes: Notes, adapter: Used, answer: dict[str, Json]) -> Choice:
     if adapter.source != "default":
         notes.take(adapter)
     api = notes.deployment.model(request.provider, request.model, "api")
     if api.value is not None:
         return Choice(str(notes.take(api).value))
-    return Choice(answer.get("api", PI_AI))
+    spoken = answer.get("api")
+    return Choice(spoken if isinstance(spoken, str) else PI_AI)
 
 
-def _in_format_3(request: Request, notes: Notes, answer: dict[str, str] | None) -> Choice:
+def _in_format_3(request: Request, notes: Notes, answer: dict[str, Json] | None) -> Choice:
     """0.1.5 speaks chat completions, 0.1.6 either."""
     name, value = _setting(request, notes)
     if value is not None:

@@ -14,6 +14,7 @@ from typing import Literal
 from dsh_audit import ecma
 from dsh_audit.events import Event, Json
 from dsh_audit.projection.prefix import Prefix
+from dsh_audit.wire.shapes import check_tools
 
 ToolMode = Literal["none", "addition-only", "in-history"]
 TOOL_MODES: tuple[ToolMode, ...] = ("none", "addition-only", "in-history")
@@ -116,12 +117,12 @@ class ToolHistoryFold:
 
     def _apply_update(self, event: Event) -> None:
         self.has_updates = True
-        content = tuple(event.data["message"]["content"])
+        content = tuple(block for block in event.data["message"]["content"] if isinstance(block, dict))
         definitions = {tool["name"]: tool for tool in self._headers.get(event.data.get("headerSeq"), ())}
         additions = []
         for block in content:
             name = block.get("toolName")
-            if block.get("type") == "tool-addition" and name in definitions:
+            if block.get("type") == "tool-addition" and isinstance(name, str) and name in definitions:
                 additions.append(definitions[name])
                 self._declared[name] = ecma.stringify(definitions[name])
                 self._available.add(name)
@@ -147,7 +148,11 @@ def project_tools(
         tools: of the request header in force; None or empty when it has none.
         history: at the request; None for calls that have no tool history (titles).
         present: seqs of the developer messages among the request's messages.
+
+    Raises:
+        CannotEncodeError: something among the tools is no tool.
     """
+    check_tools(tools or ())
     current = tuple(tools) if tools else None
     if mode == "none":
         return ToolProjection(None if current is None else tuple(map(_undeferred, current)), {})
