@@ -27,10 +27,11 @@ class SettlementAttempts:
                 continue
             attempt.chunks += 1
             chunk = record.get("chunk")
-            kind = chunk.get("type") if isinstance(chunk, dict) else None
-            if kind == "usage":
+            if not isinstance(chunk, dict):
+                continue
+            if chunk.get("type") == "usage":
                 attempt.usage = chunk.get("usage")
-            elif kind == "finish":
+            elif chunk.get("type") == "finish":
                 attempt.take_finish(chunk)
         attempt.usage = data.get("usage", attempt.usage)
         attempt.settled_seq, attempt.settled_time_ms = event.seq, event.time

@@ -256,7 +256,7 @@ def _thinking(effort: str) -> bytes:
 
 def _system(request: Request, messages: MessagesFold) -> Iterator[Fragment]:
     text, seq = messages.system
-    parts = [part for part in (request.system, text) if part]
+    parts = [part for part in (request.system, text) if part and isinstance(part, str)]
     if parts:
         encoded = b',"system":' + ecma.stringify("\n\n".join(parts))
         yield Fragment(encoded, seq if text else request.system_seq)
