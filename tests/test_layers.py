@@ -26,6 +26,7 @@ LAYERS = (
     ("changes", "diff", "pairing"),
     ("replay",),
     ("verification", "checks", "pricing", "regression", "golden", "inspection"),
+    ("learning",),
     ("audit",),
     ("report",),
     ("cli", "testing", "pytest_plugin"),

@@ -21,6 +21,7 @@ _COMMANDS = (
     "requests",
     "render",
     "encode",
+    "deployment",
     "verify",
     "drift",
     "cache",

@@ -1,0 +1,79 @@
+"""``deployment``: files that say what a log cannot know."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dsh_audit.capture import read_capture
+from dsh_audit.cli import common
+from dsh_audit.cli.verify import capture_options, read_fields
+from dsh_audit.errors import UsageError
+from dsh_audit.learning import Learned, as_json, learn
+from dsh_audit.report.json import render_json
+from dsh_audit.report.text import clean
+
+
+@click.group("deployment")
+def command() -> None:
+    """Deployment files."""
+
+
+@command.command("learn")
+@click.argument("names", metavar="LOG...", nargs=-1, required=True)
+@capture_options
+@common.log_options
+@common.deployment_options
+@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "-o", "--output", "output", required=True, type=click.Path(dir_okay=False), metavar="FILE", help="File to write."
+)
+def learn_command(
+    names: tuple[str, ...],
+    captures: tuple[str, ...],
+    capture_fields: tuple[str, ...],
+    session: str | None,
+    generation: int | None,
+    through: int | None,
+    deployment_file: str | None,
+    constants: tuple[str, ...],
+    output_format: str,
+    output: str,
+) -> None:
+    """Propose a deployment file for routes of the adapter llm-pi-ai, so that the captured bodies come out.
+
+    The file is JSON, whatever --deployment names is kept in it. The report says which settings the evidence fixes
+    and which it leaves open, with the other values that give the same bodies. Exit status 0 when every captured
+    request of the logs is then explained.
+    """
+    if not output.endswith(".json"):
+        raise UsageError(f"{output}: the proposed file is JSON", hint="give it a name that ends in .json")
+    deployment = common.read_deployment(deployment_file, constants)
+    fields = read_fields(capture_fields)
+    archives = [read_capture(Path(path), fields=fields) for path in captures]
+    logs, _findings = common.open_many(names, session, generation)
+    learned = learn([common.read_history(log, files) for log, files in logs], archives, deployment)
+    common.write_output(render_json(learned.raw), output)
+    text = render_json(as_json(learned)) if output_format == "json" else _text(learned)
+    common.write_output(text, None)
+    summary = learned.report.summary
+    sys.exit(1 if summary["different"] or summary["unexplained"] or summary["not_checked"] else 0)
+
+
+def _text(learned: Learned) -> str:
+    summary = ", ".join(f"{count} {name.replace('_', '-')}" for name, count in learned.report.summary.items() if count)
+    routes = ", ".join(learned.routes) or "none"
+    lines = [f"routes of llm-pi-ai: {routes}", f"with the proposed file: {summary}", ""]
+    for setting in learned.settings:
+        value = json.dumps(setting.value) if setting.is_set else "(left out)"
+        other = "" if setting.status == "fixed" else f"; same bodies with {_values(setting.equals)}"
+        lines.append(f"{setting.status:5}  {setting.name} = {value}{other}")
+    return "".join(clean(line) + "\n" for line in lines)
+
+
+def _values(values: tuple[Any, ...]) -> str:
+    return ", ".join("(left out)" if value is None else json.dumps(value) for value in values)
