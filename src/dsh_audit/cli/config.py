@@ -123,12 +123,15 @@ def _defaults(
     config: ConfigFile, table: Mapping[str, Any], group: click.Group, keys: tuple[str, ...], above: dict[str, Any]
 ) -> Iterator[tuple[str, Any]]:
     commands, own = commands_of(group), options_of(group)
-    shared = {key: value for key, value in table.items() if key not in commands and key not in own}
+    # ``deployment`` is a command and an option of others: a table is the former, a text the latter.
+    below = {name for command in _leaves(group) for name in options_of(command)}
+    sections = {name for name in commands if isinstance(table.get(name, {}), dict) or name not in below}
+    shared = {key: value for key, value in table.items() if key not in sections and key not in own}
     _check_shared(config, shared, group, keys)
     for key in own.keys() & table.keys():
         yield str(own[key].name), _convert(config, (*keys, key), own[key], table[key])
     for name, command in commands.items():
-        section = table.get(name, {})
+        section = table.get(name, {}) if name in sections else {}
         if not isinstance(section, dict):
             raise config.fail((*keys, name), "expected a table with the options of this command")
         inherited = {**above, **shared}

@@ -27,8 +27,14 @@ def build_schema(group: click.Group) -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "dsh-audit/config/1",
         "title": "dsh-audit.toml, or [tool.dsh-audit] in pyproject.toml: defaults of options by their long names",
-        **_table({**own, **tops, **_commands(group)}),
+        **_table(_joined({**own, **tops}, _commands(group))),
     }
+
+
+def _joined(options: dict[str, Any], commands: dict[str, Any]) -> dict[str, Any]:
+    """A name that is both an option and a command takes either."""
+    both = {name: {"anyOf": [options[name], commands[name]]} for name in options.keys() & commands.keys()}
+    return {**options, **commands, **both}
 
 
 def _table(properties: dict[str, Any]) -> dict[str, Any]:
