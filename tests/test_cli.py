@@ -270,3 +270,26 @@ def test_a_newer_format_is_refused_and_the_older_generation_stays_readable(tmp_p
     assert b"format 5 is not supported" in refused.stderr
     assert b"--generation 0" in refused.stderr
     assert len(run_json("requests", folder, "--generation", "0")["requests"]) == 3
+
+
+@pytest.mark.parametrize("named", ["a" * 300, "a/" * 3000 + "a", "nul\0byte"])
+def test_a_path_that_cannot_exist_is_one_error_line(named: str) -> None:
+    done = run("inspect", named)
+    assert_clean(done, 2)
+    assert b"no such file" in done.stderr
+
+
+@pytest.mark.usefixtures("log")
+def test_a_folder_that_cannot_be_listed_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "locked").mkdir()
+    real = os.scandir
+
+    def scandir(path: Path) -> Any:
+        if Path(path).name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    report = run_json("inspect", tmp_path, status=1)
+    assert [finding["code"] for finding in report["findings"]] == ["log/unreadable"]
+    assert_clean(run("inspect", tmp_path / "locked"), 2)

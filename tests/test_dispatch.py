@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from dsh_audit.deployment import Deployment
 from dsh_audit.dispatch.model import Dispatch
 from dsh_audit.dispatch.scan import scan_dispatches
+from dsh_audit.generations import build_history
+from dsh_audit.replay import Replay
 from tests.logs import SessionV0, two_turns
 
 
@@ -163,3 +166,48 @@ def test_dispatches_come_in_the_order_of_the_log() -> None:
     session = two_turns()
     opened = [d.opened_seq for d in scan(session)]
     assert opened == sorted(opened)
+
+
+MALFORMED = [
+    ("assistant/chunk", None),
+    ("assistant/chunk", {}),
+    ("assistant/chunk", {"turn": 1, "step": 1, "chunk": "text"}),
+    ("assistant/chunk", {"turn": 1, "step": 1, "chunk": {"type": "finish"}}),
+    ("assistant/chunk", {"turn": 1, "step": 1, "chunk": {"type": "usage"}}),
+    ("request/context", [1]),
+    ("session/title-llm-request", {"route": 3}),
+    ("session/title-llm-request", None),
+    ("compaction/start", "now"),
+    ("llm/retry-started", None),
+    ("turn/end", {"reason": "done"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "data"), MALFORMED)
+def test_a_payload_of_another_shape_harms_no_other_request(kind: str, data: Any) -> None:
+    session = two_turns()
+    session.start_turn()
+    session.start_step()
+    session.user("And now?")
+    session.add(kind, data)
+    session.answer("Now.")
+    session.end_step()
+    session.end_turn()
+    replay = Replay(build_history(session.log()), Deployment({}))
+    rebuilt = list(replay)
+    assert [one.encoded.claim for one in rebuilt[:3]] == ["bytes"] * 3
+    assert [one.request.dispatch.kind for one in rebuilt].count("step") >= 4
+
+
+@pytest.mark.parametrize("block", [3, {"type": "text"}, {"type": "text", "text": 3}, {"type": "tool-call"}, []])
+def test_a_message_block_of_another_shape_is_no_claim(block: Any) -> None:
+    session = two_turns()
+    session.start_turn()
+    session.start_step()
+    session.add("user/message", session.message("user", [block], {"kind": "user"}), surfaceOp="append")
+    session.answer("Hm.")
+    session.end_step()
+    session.end_turn()
+    claims = [one.encoded.claim for one in Replay(build_history(session.log()), Deployment({}))]
+    assert claims[:3] == ["bytes"] * 3
+    assert claims[3] in ("none", "bytes")

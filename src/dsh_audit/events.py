@@ -12,6 +12,20 @@ from typing import Any, Literal, TypeAlias
 Json: TypeAlias = Any
 """A JSON value as ``ecma.parse`` gives it."""
 
+SHAPE_ERRORS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What code that takes a payload at its word raises where the log holds another shape. The harness checks few
+payloads as it reads, so a log that it accepts can hold any; who gives a result per request says "malformed"."""
+
+
+def as_object(value: Json) -> dict[str, Json]:
+    """The value, if it is an object, else an empty one: a member that is not there and one of another shape alike."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Json) -> list[Json]:
+    """The value, if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
 
 @dataclass(frozen=True, slots=True)
 class SessionHeader:

@@ -5,14 +5,16 @@ This is the disk edge of reading logs: it opens files for reading and nothing el
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
+import stat
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from dsh_audit.errors import LogError, UsageError
 from dsh_audit.finding import Finding, Where
@@ -82,6 +84,14 @@ def default_home() -> Path:
     return Path(configured) if configured else Path.home() / ".dsh"
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is a directory; False, too, where nobody may look."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def read_sessions(named: str, *, session: str | None = None, home: Path | None = None) -> list[SessionFiles]:
     """Every session that an argument names, in order of label.
 
@@ -95,13 +105,14 @@ def read_sessions(named: str, *, session: str | None = None, home: Path | None =
         LogError: nothing there, nothing readable, or an ambiguous prefix.
     """
     path = Path(named)
-    if path.is_dir():
+    kind = _kind(path, named)
+    if kind == "directory":
         found = _directory_sessions(path, named)
         missing = f"{named}: no session log below this directory"
-    elif path.is_file():
+    elif kind == "file":
         found = _zip_sessions(path, named) if zipfile.is_zipfile(path) else [_file_session(path, named)]
         missing = f"{named}: no session log in this ZIP"
-    elif path.exists():
+    elif kind == "other":
         raise LogError(f"{named}: neither a file nor a directory")
     else:
         return [_session_by_id(named, home or default_home())]
@@ -110,9 +121,22 @@ def read_sessions(named: str, *, session: str | None = None, home: Path | None =
     return [_only(found, session, named)] if session is not None else found
 
 
+def _kind(path: Path, label: str) -> Literal["directory", "file", "other", "nothing"]:
+    """What a path leads to; a path that no file system can hold leads to nothing."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return "nothing"
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            return "nothing"
+        raise LogError(f"{label}: cannot be read: {error.strerror}") from None
+    return "directory" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
+
+
 def _session_by_id(named: str, home: Path) -> SessionFiles:
     root = home / "sessions"
-    if "/" in named or not root.is_dir():
+    if "/" in named or not is_folder(root):
         raise LogError(f"{named}: no such file or directory")
     try:
         return _only(_directory_sessions(root, "sessions"), named, named)
@@ -172,28 +196,43 @@ def _file_session(path: Path, named: str) -> SessionFiles:
 
 def _directory_sessions(path: Path, named: str) -> list[SessionFiles]:
     groups: dict[str, _Group] = {}
-    for relative, file in _walk(path):
-        parent, label = PurePosixPath(relative).parent, named.rstrip("/") or named
-        group = label if str(parent) == "." else f"{label}/{parent}"
-        groups.setdefault(group, _Group()).sources.append(_file_source(file, f"{group}/{file.name}"))
+    label = named.rstrip("/") or named
+    for parent, found in _walk(path):
+        group = f"{label}/{parent}" if parent else label
+        if isinstance(found, OSError):
+            groups[group] = _Group([_unreadable_source(group, found)])
+        else:
+            groups.setdefault(group, _Group()).sources.append(_file_source(found, f"{group}/{found.name}"))
     return [_grouped(label, group.sources) for label, group in sorted(groups.items())]
 
 
-def _walk(path: Path) -> Iterator[tuple[str, Path]]:
-    """Generation files below a directory, in sorted order; links to directories are not followed."""
+def _walk(path: Path) -> Iterator[tuple[str, Path | OSError]]:
+    """Generation files below a directory with their folder, in sorted order; links to directories are not followed.
+
+    A folder that cannot be listed comes with the error in the place of a file.
+    """
     pending = [(path, "", 0)]
     while pending:
-        folder, prefix, depth = pending.pop()
+        folder, name, depth = pending.pop()
         try:
-            entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
-        except OSError:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            files = [entry for entry in entries if parse_generation(entry.name) is not None and entry.is_file()]
+            folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError as error:
+            yield name, error
             continue
-        for entry in entries:
-            if entry.is_dir() and not entry.is_symlink():
-                if depth < _MAX_DEPTH:
-                    pending.append((entry, f"{prefix}{entry.name}/", depth + 1))
-            elif parse_generation(entry.name) is not None and entry.is_file():
-                yield f"{prefix}{entry.name}", entry
+        yield from ((name, folder / entry.name) for entry in files)
+        if depth < _MAX_DEPTH:
+            pending.extend((folder / inner, f"{name}/{inner}" if name else inner, depth + 1) for inner in folders)
+
+
+def _unreadable_source(label: str, error: OSError) -> LogSource:
+    """Stands for the logs of a folder that cannot be listed: opening it says why."""
+
+    def opened() -> BinaryIO:
+        raise LogError(f"{label}: cannot be read: {error.strerror}")
+
+    return LogSource(label, "", 0, opened)
 
 
 def _zip_sessions(path: Path, named: str) -> list[SessionFiles]:

@@ -9,13 +9,20 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dsh_audit.dispatch.model import Dispatch, Prepared
-from dsh_audit.events import Event, Json, SessionHeader
+from dsh_audit.events import SHAPE_ERRORS, Event, Json, SessionHeader
 from dsh_audit.projection.messages import DerivedMessage, derive_event_message
 from dsh_audit.projection.state import Snapshot
 
 Purpose = Literal["step", "session-title", "compaction", "web-search"]
 
 COMPACTION_INSTRUCTION = "compaction-instruction"
+MALFORMED_CALL = "the events that describe the call are malformed"
+_PURPOSES: dict[str, Purpose] = {
+    "step": "step",
+    "title": "session-title",
+    "compaction": "compaction",
+    "web-search": "web-search",
+}
 DEFAULT_COMPACTION_TOKENS = {0: 8192, 1: 8192, 2: 8192, 3: 8192, 4: 65536}
 
 
@@ -65,9 +72,14 @@ class Request:
 
 def build_requests(prepared: Prepared, session_header: SessionHeader) -> tuple[Request, ...]:
     """The request of a dispatch; several, best first, where the log leaves a choice (failed compaction)."""
+    try:
+        requests = _build(prepared, session_header)
+    except SHAPE_ERRORS:
+        purpose = _PURPOSES[prepared.dispatch.kind]
+        requests = (replace(_blank(prepared, session_header, purpose), why_not=(MALFORMED_CALL,)),)
     if prepared.why_not is not None:
-        return tuple(replace(one, why_not=(prepared.why_not, *one.why_not)) for one in _build(prepared, session_header))
-    return _build(prepared, session_header)
+        return tuple(replace(one, why_not=(prepared.why_not, *one.why_not)) for one in requests)
+    return requests
 
 
 def _build(prepared: Prepared, session_header: SessionHeader) -> tuple[Request, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dsh_audit import ecma
-from dsh_audit.events import Event, Json
+from dsh_audit.events import Event, Json, as_list, as_object
 from dsh_audit.request import Request
 
 
@@ -120,5 +120,6 @@ class HeaderStates:
 
 def _text(event: Event) -> str:
     content = event.data["message"]["content"]
-    blocks = content if isinstance(content, list) else []
-    return ecma.join(block["text"] for block in blocks if block.get("type") == "text")
+    blocks = [as_object(block) for block in as_list(content)]
+    texts = (block.get("text") for block in blocks if block.get("type") == "text")
+    return ecma.join(text for text in texts if isinstance(text, str))

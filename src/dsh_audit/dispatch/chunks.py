@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dsh_audit.dispatch.steps import Attempt, StepTracker
-from dsh_audit.events import Event
+from dsh_audit.dispatch.steps import Attempt, StepTracker, as_integer
+from dsh_audit.events import Event, as_object
 from dsh_audit.projection.state import SessionState
 
 _BOUNDARIES = frozenset(
@@ -29,23 +29,24 @@ class ChunkAttempts:
             self._group = self._finished = None
 
     def _chunk(self, event: Event, state: SessionState) -> None:
-        data = event.data
+        data = as_object(event.data)
+        turn, step = as_integer(data.get("turn")), as_integer(data.get("step"))
+        chunk = as_object(data.get("chunk"))
         group = self._group
-        if group is None or (group.turn, group.step) != (data["turn"], data["step"]):
-            group = self._group = self._tracker.begin(data["turn"], data["step"], state, event)
+        if group is None or (group.turn, group.step) != (turn, step):
+            group = self._group = self._tracker.begin(turn, step, state, event)
             self._finished = None
         group.chunks += 1
-        chunk = data["chunk"]
-        if chunk["type"] == "usage":
-            group.usage = chunk["usage"]
-        elif chunk["type"] == "finish":
+        if chunk.get("type") == "usage":
+            group.usage = chunk.get("usage")
+        elif chunk.get("type") == "finish":
             group.take_finish(chunk)
             group.settled_seq, group.settled_time_ms = event.seq, event.time
             self._tracker.settle(group)
             self._group, self._finished = None, group
 
     def _message(self, event: Event, state: SessionState) -> None:
-        data = event.data
+        data = as_object(event.data)
         attempt = self._group or self._finished
         if attempt is None or event.source_event_seqs == ():
             attempt = self._tracker.begin(data.get("turn"), data.get("step"), state, event)

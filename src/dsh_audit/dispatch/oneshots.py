@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from dsh_audit.dispatch.compaction_range import Retention, find_ranges
 from dsh_audit.dispatch.model import Dispatch, Outcome, Prepared, WireCount
 from dsh_audit.dispatch.wire_count import MARKED
-from dsh_audit.events import Event, Json
+from dsh_audit.events import SHAPE_ERRORS, Event, Json, as_object
 from dsh_audit.projection.state import SessionState, Snapshot
 
 _TITLE_SENT = WireCount(1, 1, "the title provider answered")
@@ -126,7 +126,10 @@ class OneShots:
             self._last_summary = opened.summary
             return [_compaction(opened, end)]
         error = end.data.get("error") if end is not None and isinstance(end.data, dict) else None
-        ranges = find_ranges(opened.snapshot, opened.event, error, self._retention, overflow=opened.overflow)
+        try:
+            ranges = find_ranges(opened.snapshot, opened.event, error, self._retention, overflow=opened.overflow)
+        except SHAPE_ERRORS:
+            ranges = ()
         return [replace(_compaction(opened, end), candidates=ranges, earlier_summary=self._last_summary)]
 
 
@@ -148,7 +151,7 @@ def _one_shot(kind: str, event: Event, state: SessionState, wire: WireCount) -> 
 
 def _compaction(opened: _OpenCompaction, end: Event | None) -> Prepared:
     start, summary = opened.event, opened.summary
-    data = summary.data if summary is not None else {}
+    data = as_object(summary.data) if summary is not None else {}
     error = end.data.get("error") if end is not None and isinstance(end.data, dict) else None
     settled = summary or end
     dispatch = Dispatch(
@@ -181,7 +184,7 @@ def _compaction_wire(opened: _OpenCompaction, error: Json) -> WireCount:
     if opened.markers:
         return MARKED
     if opened.summary is not None:
-        called = opened.summary.data.get("llmStreamCall") is True
+        called = as_object(opened.summary.data).get("llmStreamCall") is True
         return _SUMMARY_SENT if called else _SUMMARY_OTHER
     if isinstance(error, str) and "not smaller" in error:
         return _REMOTE_FAILURE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dsh_audit.dispatch.steps import StepTracker
-from dsh_audit.events import Event, Json
+from dsh_audit.events import Event, as_list, as_object
 from dsh_audit.projection.state import SessionState
 
 
@@ -17,18 +17,17 @@ class SettlementAttempts:
         """Take note of an event before it is applied to ``state``."""
         if event.type not in ("assistant/message", "assistant/attempt"):
             return
-        data = event.data
+        data = as_object(event.data)
         attempt = self._tracker.begin(data.get("turn"), data.get("step"), state, event)
         attempt.message = event.type == "assistant/message"
         attempt.interrupted = data.get("interrupted") is True
-        for record in data.get("stream", ()):
-            if not isinstance(record, dict) or record.get("type") != "chunk":
-                attempt.chunks += _members(record)
+        for record in as_list(data.get("stream")):
+            record = as_object(record)
+            if record.get("type") != "chunk":
+                attempt.chunks += len(as_list(record.get("texts", record.get("args"))))
                 continue
             attempt.chunks += 1
-            chunk = record.get("chunk")
-            if not isinstance(chunk, dict):
-                continue
+            chunk = as_object(record.get("chunk"))
             if chunk.get("type") == "usage":
                 attempt.usage = chunk.get("usage")
             elif chunk.get("type") == "finish":
@@ -36,8 +35,3 @@ class SettlementAttempts:
         attempt.usage = data.get("usage", attempt.usage)
         attempt.settled_seq, attempt.settled_time_ms = event.seq, event.time
         self._tracker.settle(attempt)
-
-
-def _members(record: Json) -> int:
-    members = record.get("texts", record.get("args")) if isinstance(record, dict) else None
-    return len(members) if isinstance(members, list) else 0

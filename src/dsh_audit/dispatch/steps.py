@@ -102,10 +102,10 @@ class StepTracker:
     def begin(self, turn: Json, step: Json, state: SessionState, event: Event) -> Attempt:
         """Open an attempt; its prefix is everything applied to ``state`` so far."""
         if self._step is None:
-            self._step = _Step(_integer(turn), _integer(step), event.seq)
+            self._step = _Step(as_integer(turn), as_integer(step), event.seq)
         current = self._step
         retry_of = self._due or ("plugin" if current.attempts else None)
-        attempt = Attempt(_integer(turn), _integer(step), state.snapshot(), event.time, retry_of)
+        attempt = Attempt(as_integer(turn), as_integer(step), state.snapshot(), event.time, retry_of)
         attempt.markers, current.markers = current.markers, []
         current.attempts.append(attempt)
         self._due, current.last = None, None
@@ -130,7 +130,7 @@ class StepTracker:
             done = self.finish(state, None)
             if kind == "step/start":
                 data = event.data if isinstance(event.data, dict) else {}
-                self._step = _Step(_integer(data.get("turn")), _integer(data.get("step")), event.seq)
+                self._step = _Step(as_integer(data.get("turn")), as_integer(data.get("step")), event.seq)
             self.last_failure_code = ""
             return done
         if current is None:
@@ -257,5 +257,6 @@ def _outcome(attempt: Attempt) -> Outcome:
     return "open" if attempt.chunks else "cancelled"
 
 
-def _integer(value: Json) -> int | None:
+def as_integer(value: Json) -> int | None:
+    """The value, if it is an integer."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None

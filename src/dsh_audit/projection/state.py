@@ -23,7 +23,7 @@ class Snapshot:
         version: format version of the events.
         surface: with the image offload marks in force.
         request_header: the last ``request/header`` event.
-        request_context: the last ``request/context`` event.
+        request_context: the last ``request/context`` event whose payload is an object.
         tool_history: v4 only: every ``request/header`` and ``developer/message`` event of the prefix, in log
             order; the tool-update projection folds it (spec wire-deepseek 6). Empty in other versions.
     """
@@ -83,7 +83,7 @@ class SessionState:
         self._surface.apply(event)
         if event.type == "request/header":
             self._request_header = event
-        elif event.type == "request/context":
+        elif event.type == "request/context" and isinstance(event.data, dict):
             self._request_context = event
         if self._version >= 4 and event.type in _TOOL_HISTORY_TYPES:
             self._tool_history.append(event)

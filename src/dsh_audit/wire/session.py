@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dsh_audit import ecma
 from dsh_audit.deployment import Deployment, Used
+from dsh_audit.events import SHAPE_ERRORS
 from dsh_audit.request import Request
 from dsh_audit.wire import deepseek_messages
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Encoder, Notes
@@ -18,6 +19,8 @@ from dsh_audit.wire.deepseek_messages import MessagesEncoder
 from dsh_audit.wire.pi import PROTOCOLS
 from dsh_audit.wire.pi.encoder import PiEncoder
 from dsh_audit.wire.protocol import PI_AI, Choice, ProtocolChooser, protocol_alternatives
+
+MALFORMED = "a message, tool or setting has a shape that no release writes; what was sent for it is not known"
 
 ENCODERS: dict[str, Callable[[], Encoder]] = {
     CHAT: ChatEncoder,
@@ -63,6 +66,8 @@ class SessionEncoder:
             encoded = self._encoder(choice.protocol).encode(request, notes)
         except CannotEncodeError as error:
             return Encoded(choice.protocol, error.claim, None, (error.reason,), tuple(notes.used))
+        except SHAPE_ERRORS:
+            return Encoded(choice.protocol, "none", None, (MALFORMED,), tuple(notes.used))
         if choice.why:
             encoded = replace(encoded, claim="logical", why=(choice.why, *encoded.why))
         return replace(encoded, unlogged=tuple(notes.used))
