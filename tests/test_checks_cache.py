@@ -21,7 +21,7 @@ from dsh_audit.checks.layout import LayoutScanner
 from dsh_audit.checks.lineage import Branches
 from dsh_audit.checks.prompt import PromptReader, shared_prefix
 from dsh_audit.checks.provider_rules import parse_rules
-from dsh_audit.checks.ropes import common_prefix, first_different
+from dsh_audit.checks.ropes import common_prefix, first_different, fragments_from
 from dsh_audit.cli.common import read_schema
 from dsh_audit.deployment import Deployment
 from dsh_audit.position import pointer_at
@@ -210,6 +210,18 @@ def test_pointer_message_and_block_of_the_first_difference() -> None:
     body = next(r for r in Replay(session.history(), NOWHERE) if r.index == row.index).encoded.body
     assert body is not None
     assert pointer_at(body.to_bytes(), bust["at"]) == bust["pointer"]
+
+
+def test_of_several_replacements_the_first_in_the_prompt_counts() -> None:
+    session = ToySession(4)
+    session.ask("one")
+    session.ask("two")
+    result = session.call("three", "echo", "long result " * 20)
+    session.ask(None)
+    session.prune(result)
+    checkpoint = session.compact(session.surface[1:3])
+    session.ask("next")
+    assert busts(cache_of(session)) == [(5, "compaction", "messages", checkpoint)]
 
 
 def test_titles_and_compactions_are_lineages_of_their_own() -> None:
@@ -474,6 +486,10 @@ def test_ropes_compare_like_bytes(parts: list[tuple[list[bytes], int, list[bytes
             naive = naive_prefix(one.to_bytes(), two.to_bytes())
             assert common_prefix(one, two) == naive
             assert first_different(one.to_bytes(), two.to_bytes()) == naive
+            rest = fragments_from(one, naive)
+            size = sum(len(fragment.data) for fragment in rest)
+            assert one.to_bytes().endswith(b"".join(fragment.data for fragment in rest))
+            assert size >= one.size_bytes - naive > size - len(rest[0].data) if rest else one.size_bytes == naive
 
 
 def test_branches_find_the_longest_prefix() -> None:

@@ -6,9 +6,10 @@ are compared by identity, then as bytes. Cost: what the bodies do not share, plu
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from dsh_audit.wire.body import Body, Fragment, FragmentRun
+from dsh_audit.wire.body import Body, Fragment
 
 
 def common_prefix(one: Body, two: Body) -> int:
@@ -102,14 +103,22 @@ def cut(fragments: Iterable[Fragment], start: int, end: int) -> tuple[Fragment, 
 
 
 def fragments_from(body: Body, at: int) -> list[Fragment]:
-    """The fragments of a body that end after byte ``at``, in order."""
+    """The fragments of a body that end after byte ``at``, in order; costs what it gives."""
+    head_size = sum(len(fragment.data) for fragment in body.head)
+    run_size = body.run.size(body.count) if body.count else 0
+    if at >= head_size + run_size:
+        return _ending_after(body.tail, at - head_size - run_size)
+    if at < head_size:
+        return [*_ending_after(body.head, at), *body.run.first(body.count), *body.tail]
+    first = bisect_right(range(body.count + 1), at - head_size, key=body.run.size) - 1
+    return [*body.run.first(body.count)[first:], *body.tail]
+
+
+def _ending_after(fragments: Iterable[Fragment], at: int) -> list[Fragment]:
     kept: list[Fragment] = []
     stop = 0
-    for fragment in body.fragments():
+    for fragment in fragments:
         stop += len(fragment.data)
         if stop > at and fragment.data:
             kept.append(fragment)
     return kept
-
-
-EMPTY = Body((), FragmentRun(), 0, ())

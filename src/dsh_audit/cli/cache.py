@@ -12,8 +12,6 @@ from typing import Any
 import click
 
 from dsh_audit.audit import audit_cache
-from dsh_audit.capture import read_capture
-from dsh_audit.capture.exchange import Fidelity
 from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_sum import CacheReport
 from dsh_audit.checks.provider_rules import parse_rules
@@ -30,7 +28,6 @@ from dsh_audit.report.cache import ledger_rows, rank, render_cache, render_csv, 
 from dsh_audit.report.cache_cases import report_cache
 from dsh_audit.report.json import render_json
 from dsh_audit.report.model import Report
-from dsh_audit.verification import learn_constants, verify
 
 METRICS = (
     "requests",
@@ -169,6 +166,11 @@ def _with_capture(
     capture: str, log: SessionLog, files: SessionFiles, deployment: Deployment, options: CacheOptions
 ) -> tuple[Deployment, CacheOptions]:
     """Fixed texts that a capture tells, and the body of each captured request by the index of its request."""
+    # Imported here: the comparison of bodies pulls in packages that few runs need.
+    from dsh_audit.capture import read_capture
+    from dsh_audit.capture.exchange import Fidelity
+    from dsh_audit.verification import learn_constants, verify
+
     archive = read_capture(Path(capture))
     deployment = learn_constants(deployment, archive.exchanges)
     exchanges = {exchange.id: exchange for exchange in archive.exchanges}
