@@ -17,7 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tests.harness import replies
+from tests.harness import prefix_cache, replies
+from tests.harness.prefix_cache import PrefixCache
 
 Json = Any
 
@@ -32,11 +33,15 @@ class CaptureServer:
         out_dir: directory of the bundle; made if missing, must hold no captures.
         script: replies, each used once, in order among those that fit the request.
         title_max_tokens: how a title request is told from a step without tools.
+        cache: reports usage where a reply has none of its own.
     """
 
-    def __init__(self, out_dir: Path, script: list[Json], title_max_tokens: int = 64) -> None:
+    def __init__(
+        self, out_dir: Path, script: list[Json], title_max_tokens: int = 64, cache: PrefixCache | None = None
+    ) -> None:
         self.out_dir = out_dir
         self.title_max_tokens = title_max_tokens
+        self._cache = cache
         self.hanging = threading.Event()
         self.go_on = threading.Event()
         self._unused = list(script)
@@ -44,9 +49,7 @@ class CaptureServer:
         self._count = 0
         self._files = 0
         self._http = _Server(("127.0.0.1", 0), self)
-        self._thread = threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        )
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     @property
     def port(self) -> int:
@@ -63,9 +66,7 @@ class CaptureServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.go_on.set()
         self._http.shutdown()
         self._http.server_close()
@@ -95,6 +96,13 @@ class CaptureServer:
                 if reply.get("to", "step") == purpose and reply.get("when", "").encode() in body:
                     return self._unused.pop(at)
         return {"text": {"title": "A toy title", "compaction": "Short."}.get(purpose, "Done.")}
+
+    def usage(self, protocol: str, body: bytes) -> Json:
+        """The usage to report for a request."""
+        if self._cache is None:
+            return replies.default_usage(protocol)
+        with self._lock:
+            return prefix_cache.usage(protocol, *self._cache.look_up(body))
 
     def next_file(self) -> int:
         """Number of the next uploaded file, from 1."""
@@ -140,15 +148,18 @@ class _Handler(BaseHTTPRequestHandler):
             return
         protocol = {"/messages": "messages", "/responses": "responses"}.get(path[path.rfind("/") :], "chat")
         reply = owner.pick(self._purpose(body), body)
+        usage = owner.usage(protocol, body)
         time.sleep(reply.get("delay_ms", 0) / 1000)
         if reply.get("drop"):
             self._hang_up()
+        elif "json" in reply:
+            self._json(200, reply["json"])
         elif "status" in reply:
             error = reply.get("error", {"message": "toy error", "type": "toy_error", "code": "toy"})
             typed = {"type": "error"} if protocol == "messages" else {}
             self._json(reply["status"], {**typed, "error": error}, reply.get("headers", {}))
         else:
-            self._stream(reply, protocol, number)
+            self._stream(reply, protocol, number, reply.get("usage") or usage)
 
     def _purpose(self, body: bytes) -> str:
         if self.headers.get("x-deepseek-harness-compact"):
@@ -157,14 +168,14 @@ class _Handler(BaseHTTPRequestHandler):
             request = json.loads(body)
         except ValueError:
             return "step"
-        is_title = (
-            not request.get("tools") and request.get("max_tokens") == self.server.owner.title_max_tokens
-        )
-        return "title" if is_title else "step"
+        tools = request.get("tools") or []
+        if tools and str(tools[0].get("type")).startswith("web_search"):
+            return "search"
+        limit = self.server.owner.title_max_tokens
+        return "title" if not tools and request.get("max_tokens") == limit else "step"
 
-    def _stream(self, reply: Json, protocol: str, number: int) -> None:
+    def _stream(self, reply: Json, protocol: str, number: int, usage: Json) -> None:
         owner = self.server.owner
-        usage = reply.get("usage") or replies.default_usage(protocol)
         rows = reply["raw"] if "raw" in reply else ENCODERS[protocol](reply, number, usage)
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
@@ -188,9 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _upload(self, reply: Json, body: bytes) -> None:
         if "status" in reply:
-            self._json(
-                reply["status"], {"type": "error", "error": {"message": "toy error", "type": "toy_error"}}
-            )
+            self._json(reply["status"], {"type": "error", "error": {"message": "toy error", "type": "toy_error"}})
             return
         boundary = body.split(b"\r\n", 1)[0]
         start = body.index(b"\r\n\r\n", body.rfind(b"Content-Type: ")) + 4
@@ -200,9 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("anthropic-version"):
             created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
             facts = {"type": "file", "filename": name, "mime_type": "image/png", "size_bytes": size}
-            self._json(
-                200, {"id": f"file_{number:03d}", **facts, "created_at": created, "downloadable": False}
-            )
+            self._json(200, {"id": f"file_{number:03d}", **facts, "created_at": created, "downloadable": False})
             return
         facts = {
             "object": "file",

@@ -6,6 +6,7 @@ A case is a dict (JSON types only):
     state             first state of the toy plugin: {tools, system, config}
     script            replies, see replies.py
     compression, pack, profile, persona, no_checkpoints, title_max_tokens
+    cache_grain       report usage from a true prefix cache of this grain
     leftover          true: how many replies are asked for differs between releases
     phases            each a new process on the same home:
         do            operations, below
@@ -14,7 +15,8 @@ A case is a dict (JSON types only):
         provider, model, effort, max_tokens, resume, persona, env
 An operation is a list whose first member names it:
     prompt TEXT|BLOCKS [SESSION] [{"hanging": [operation, ...]}]    "hanging": done while the reply hangs
-    state {tools, system, config}     cancel SESSION     compact SESSION     kill     sleep SECONDS
+    state {tools, system, config}     cancel SESSION     compact SESSION     title SESSION     kill
+    sleep SECONDS
     fork {id, through, meta, options} [SESSION]     child TEXT ID: a prompt to a session made by fork
     append SESSION TYPE DATA [INTENT]     resume SESSION     truncate SESSION BYTES (between processes)
 """
@@ -34,6 +36,7 @@ from typing import Any
 
 from tests.harness.capture_server import CaptureServer
 from tests.harness.compose import Places, build_launch
+from tests.harness.prefix_cache import PrefixCache
 from tests.harness.rpc import RpcClient, RpcError
 from tests.harness.runtimes import RUNTIMES
 
@@ -65,7 +68,7 @@ def run_case(case: Json, out_dir: Path, root: Path | None = None) -> Outcome:
             path shows in the logs.
     """
     outcome = Outcome(may_leave=case.get("leftover", False))
-    with _root(root) as base, CaptureServer(out_dir / "captures", case["script"], _title(case)) as server:
+    with _root(root) as base, _server(case, out_dir / "captures") as server:
         places = Places(base / "home", base / "ws", base / "run", server.port)
         for folder in (places.home, places.cwd, places.work / "nobody"):
             folder.mkdir(parents=True)
@@ -81,9 +84,7 @@ def run_case(case: Json, out_dir: Path, root: Path | None = None) -> Outcome:
 class _Phase:
     """One process and the operations on it."""
 
-    def __init__(
-        self, case: Json, phase: Json, places: Places, server: CaptureServer, outcome: Outcome
-    ) -> None:
+    def __init__(self, case: Json, phase: Json, places: Places, server: CaptureServer, outcome: Outcome) -> None:
         self.case, self.phase, self.places = case, phase, places
         self.server, self.outcome = server, outcome
         self.killed = False
@@ -168,6 +169,9 @@ class _Phase:
     def _op_compact(self, session: str = "sess-1") -> Json:
         return self._call({"do": "compact", "session": session})
 
+    def _op_title(self, session: str = "sess-1") -> Json:
+        return self._call({"do": "title", "session": session})
+
     def _op_fork(self, child: Json, session: str = "sess-1") -> Json:
         return self._call({"do": "fork", "session": session, "child": child})
 
@@ -203,8 +207,9 @@ class _Phase:
         return answer["said"]
 
 
-def _title(case: Json) -> int:
-    return int(case.get("title_max_tokens", 64))
+def _server(case: Json, captures: Path) -> CaptureServer:
+    cache = PrefixCache(case["cache_grain"]) if "cache_grain" in case else None
+    return CaptureServer(captures, case["script"], int(case.get("title_max_tokens", 64)), cache)
 
 
 @contextlib.contextmanager

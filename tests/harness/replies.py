@@ -10,13 +10,14 @@ A reply is a dict. What it says:
     headers           extra response headers
 How it says it:
     delay_ms          wait before the answer
+    json              answer with this JSON, unstreamed
     drop              close the connection without an answer
     hang_after        after this many parts wait until the server is told to go on
     cut_after         after this many parts close the connection
     raw               list of strings sent as they stand instead of everything above
     ascii             escape every non-ASCII character
 Which request it answers (see capture_server):
-    to                "step" (default), "title", "compaction", "files"
+    to                "step" (default), "title", "compaction", "search", "files"
     when              only a request whose body holds this text
 """
 

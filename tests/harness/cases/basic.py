@@ -104,9 +104,7 @@ def reasoning(era: str) -> Json:
         {"text": "The end."},
     ]
     do = [["prompt", text] for text in ("Go", "Think", "Do not think", "Stop")]
-    return case(
-        era, "reasoning", "Reasoning in every place.", script, do, state={"tools": [ECHO]}, effort=None
-    )
+    return case(era, "reasoning", "Reasoning in every place.", script, do, state={"tools": [ECHO]}, effort=None)
 
 
 def unicode(era: str) -> Json:
@@ -147,9 +145,7 @@ def torture(era: str) -> Json:
         {"text": "Still here."},
     ]
     do = [["prompt", "Do your worst"], ["prompt", "And?"]]
-    return case(
-        era, "json", "JSON torture in arguments and schemas.", script, do, state={"tools": [ECHO, wild]}
-    )
+    return case(era, "json", "JSON torture in arguments and schemas.", script, do, state={"tools": [ECHO, wild]})
 
 
 def settings(era: str) -> Json:
@@ -233,9 +229,7 @@ def cancel(era: str) -> Json:
         {"text": "And on we go."},
     ]
     do: list[Json] = [["prompt", f"start {n}", "sess-1", during] for n in range(4)]
-    return case(
-        era, "cancel", "Cancelled turns.", script, [*do, ["prompt", "go on"]], state={"tools": [ECHO]}
-    )
+    return case(era, "cancel", "Cancelled turns.", script, [*do, ["prompt", "go on"]], state={"tools": [ECHO]})
 
 
 def no_request(era: str) -> Json:

@@ -152,7 +152,7 @@ def compaction(era: str) -> Json:
 def overflow(era: str) -> Json:
     """The provider says that the context is too long: compaction, then the step again."""
     kind = {"message": "context length exceeded: too many tokens", "type": "invalid_request_error"}
-    too_long = {"status": 400, "error": {**kind, "code": "context_length_exceeded"}}
+    too_long: Json = {"status": 400, "error": {**kind, "code": "context_length_exceeded"}}
     if era == "v4":
         too_long["error"]["message"] = "prompt is too long: 5000 tokens > 3000 maximum"
     script: list[Json] = [

@@ -5,13 +5,36 @@
 // TOY_PORT   file that gets the port of the command server
 // TOY_RESUME comma-separated session ids: creating one of these resumes it instead (releases without a resume call)
 import { createServer } from 'node:http';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire, syncBuiltinESMExports } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 export const name = 'toy';
 export const inject = ['tools', 'agents', 'sessions', 'systemPrompt'];
 
 const text = (value) => [{ type: 'text', text: value }];
 const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+// A worker whose file lies inside the wheel's executable does not load there; a copy outside does. Only the check of a
+// migrated log runs in such a worker: one file that also reads the package.json above it.
+const workers = createRequire(import.meta.url)('node:worker_threads');
+const { Worker } = workers;
+workers.Worker = class extends Worker {
+  constructor(entry, options) {
+    const inside = entry instanceof URL && entry.protocol === 'file:' && entry.pathname.startsWith('/snapshot/');
+    super(inside ? copyOut(fileURLToPath(entry)) : entry, options);
+  }
+};
+syncBuiltinESMExports();
+
+function copyOut(file) {
+  const target = join(dirname(process.env.TOY_STATE), 'workers', basename(dirname(dirname(file))), 'lib');
+  mkdirSync(target, { recursive: true });
+  writeFileSync(join(target, '..', 'package.json'), readFileSync(join(dirname(file), '..', 'package.json')));
+  writeFileSync(join(target, basename(file)), readFileSync(file));
+  return join(target, basename(file));
+}
 
 export function apply(ctx) {
   let state = JSON.parse(readFileSync(process.env.TOY_STATE, 'utf8'));
@@ -24,6 +47,7 @@ export function apply(ctx) {
     long: (spec) => Array.from({ length: spec.lines }, (_, i) => `line ${i} of a long result`).join('\n'),
     fail: (spec) => { throw new Error(spec.message); },
     state: (spec) => { change(spec.state); return 'changed'; },
+    search: async (spec, args, exec) => JSON.stringify(await ctx.get('web').search(args, exec.signal)),
     async delegate(spec, args, exec) {
       const run = await ctx.get('subagents').start(spec.provider, {
         parent: exec.agent, prompt: text(args.prompt), signal: exec.signal,
@@ -94,6 +118,23 @@ export function apply(ctx) {
     });
   };
 
+  const title = async (inner, { automatic, system, maxTokens }, { session, messages, route, signal }) => {
+    const picked = automatic === 'first-prompt' ? messages.slice(0, 1) : messages;
+    const asked = picked.map((message) => ({ seq: message.seq, text: message.text }));
+    const source = { kind: 'plugin', plugin: 'toy' };
+    const prompt = { id: `title-${session.seq ?? asked[0].seq}`, role: 'user', content: text(JSON.stringify(asked)), source };
+    const messageSeqs = asked.map(({ seq }) => seq);
+    const request = { titleProvider: 'toy-title', messageSeqs, route, system, messages: [prompt], maxTokens };
+    session.append('session/title-llm-request', request);
+    const options = { ...route, messages: [prompt], system, maxTokens, sessionId: session.id, signal };
+    let said = '';
+    for await (const chunk of inner.llm.stream({ ...options, purpose: 'session-title' })) {
+      if (chunk.type === 'text-delta') said += chunk.text;
+      if (chunk.type === 'finish' && chunk.reason.kind !== 'stop') throw new Error(`title ended: ${chunk.reason.kind}`);
+    }
+    return { title: said, messageSeqs, model: route };
+  };
+
   const COMMANDS = {
     state(command) { change(command.state); },
     cancel(command) { ctx.agents.get(command.session).cancel({ kind: 'user' }); },
@@ -107,6 +148,10 @@ export function apply(ctx) {
       }
     },
     append(command) { ctx.agents.get(command.session).session.append(command.type, command.data, command.intent); },
+    async title(command) {
+      const session = ctx.sessions.get(command.session);
+      return ctx.get('sessionTitle').refresh(session).then((snapshot) => snapshot.title, (error) => `failed: ${error.message}`);
+    },
     async fork(command) { await fork(command.child, ctx.agents.get(command.session)); },
     prompt(command) { ctx.agents.get(command.session).followup(userMessage(command.text, command.id)); },
   };
@@ -126,6 +171,16 @@ export function apply(ctx) {
     agents.create = (options) => (resumed.has(String(options.sessionId))
       ? ctx.agents.resume({ resumeSessionId: options.sessionId, agentOptions: options.agentOptions })
       : create(options));
+  }
+  // Titles, asked for as the bundled plugin does, in our own words.
+  if (state.title) {
+    ctx.inject(['sessionTitle', 'llm'], (inner) => {
+      inner.sessionTitle.register({
+        id: 'toy-title',
+        automatic: state.title.automatic,
+        generate: (request) => title(inner, state.title, request),
+      });
+    });
   }
   ctx.on('agent/request', async (_payload, next) => {
     requests += 1;

@@ -1,0 +1,24 @@
+# One virtual environment in .venv; `make test` needs only Python, `make ci` also the package registries.
+.PHONY: test lint ci record clean
+
+test: .venv/ready
+	.venv/bin/python -m pytest
+
+lint: .venv/ready
+	.venv/bin/ruff check
+	.venv/bin/mypy
+
+ci:
+	bash .ci/run
+
+# make record CASES="v0-tools v4-tools": run these cases on the real runtimes again
+record: .venv/ready
+	.venv/bin/python -m tests.harness.record $(CASES)
+
+.venv/ready: pyproject.toml
+	python3 -m venv .venv
+	.venv/bin/python -m pip install --quiet -e '.[test]'
+	touch $@
+
+clean:
+	rm -rf .venv dist build
