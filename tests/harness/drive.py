@@ -7,6 +7,8 @@ A case is a dict (JSON types only):
     script            replies, see replies.py
     compression, pack, profile, persona, no_checkpoints, title_max_tokens
     cache_grain       report usage from a true prefix cache of this grain
+    deployment        what dsh-audit must be told to verify the case
+    fresh_only        true: never recorded, because the data holds upstream prose
     leftover          true: how many replies are asked for differs between releases
     phases            each a new process on the same home:
         do            operations, below

@@ -38,13 +38,15 @@ def record(case: Json, golden: Path = GOLDEN, root: Path = ROOT) -> list[str]:
                 shutil.copytree(out / part, target / part)
     text = json.dumps({**case, "happened": outcome.lines}, indent=1, ensure_ascii=True)
     (target / "case.json").write_text(text + "\n")
+    if "deployment" in case:
+        (target / "deployment.json").write_text(json.dumps(case["deployment"], indent=1) + "\n")
     return outcome.failures
 
 
 def main(names: list[str]) -> int:
     """Record the named cases, or all."""
     failed = 0
-    for name in names or CASES:
+    for name in names or [name for name, case in CASES.items() if not case.get("fresh_only")]:
         try:
             problems = record(CASES[name])
         except RpcError as error:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.harness.cases import basic, drift, extras, history
+from tests.harness.cases import basic, drift, extras, full, history
 
 Json = Any
 
-CASES: dict[str, Json] = {case["case"]: case for module in (basic, history, extras, drift) for case in module.CASES}
+CASES: dict[str, Json] = {
+    case["case"]: case for module in (basic, history, extras, drift, full) for case in module.CASES
+}

@@ -23,6 +23,8 @@ RETRIES = {
 
 ERAS = {"v0": "0.1.1rc1", "v0late": "0.1.2rc1", "v3": "0.1.5rc1", "v4": "0.2.1rc2"}
 """Prefix of a case name, and the runtime that records it."""
+HARNESS = {era: version.replace("rc", "-rc.") for era, version in ERAS.items()}
+"""The harness version of each era."""
 MESSAGES_ERAS = ("v4",)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.harness.cases.basic import ECHO, ERAS, RETRIES, call, case, texts
+from tests.harness.cases.basic import ECHO, ERAS, HARNESS, RETRIES, call, case, texts
 
 Json = Any
 
@@ -86,7 +86,7 @@ def pi(era: str, protocol: str) -> Json:
     think = {"id": "toy-think", "name": "Toy Think", "contextWindow": 65536, "maxTokens": 4096}
     plain = {"id": "toy-plain", "name": "Toy Plain", "contextWindow": 32768, "maxTokens": 2048}
     models = [{**think, "reasoningEfforts": efforts}, {**plain, "reasoningEfforts": False}]
-    route = {
+    route: Json = {
         "api": PI_APIS[protocol],
         "baseURL": "{loopback}" + ("" if protocol == "anthropic" else "/v1"),
         "apiKeyEnv": "TOY_KEY",
@@ -116,7 +116,14 @@ def pi(era: str, protocol: str) -> Json:
     ]
     adapter = {"id": "llm-pi-ai", "name": f"{SCOPE}dsh-llm-pi-ai", "config": {"providers": {"toy": route}}}
     phase = {"do": do, "insert": [adapter], "env": {"TOY_KEY": "sk-toy-pi"}, "provider": "toy", "model": "toy-think"}
-    more = {"state": {"tools": [ECHO, boom], "system": "The village has three houses."}, "leftover": True}
+    told = {**route, "baseURL": route["baseURL"].replace("{loopback}", "http://127.0.0.1:1")}
+    known = {"adapter": "llm-pi-ai", "profile": told}
+    deployment = {"harness": {"version": HARNESS[era]}, "providers": {"toy": known}}
+    more = {
+        "state": {"tools": [ECHO, boom], "system": "The village has three houses."},
+        "leftover": True,
+        "deployment": deployment,
+    }
     return case(era, f"pi-{protocol}", "A route of the second adapter.", script, phase, **more)
 
 

@@ -8,12 +8,13 @@ from tests.harness.cases.basic import ECHO, ERAS, RETRIES, call, case, texts, us
 
 Json = Any
 
+CHUNK_ERAS = ("v0", "v0late")
 SCOPE = "@deepseek-ai/"
 WORDS = "The baker, the miller and the smith walk around the well. " * 6
 OTHER_WORDS = "Rain falls on the three houses and on the road behind them. " * 6
 
 
-def _again(era: str, do: list[Json], **more: Json) -> Json:
+def resumed(era: str, do: list[Json], **more: Json) -> Json:
     """A phase that resumes the first session."""
     if era == "v4":
         return {"do": [["resume", "sess-1"], *do], **more}
@@ -24,7 +25,7 @@ def resume(era: str) -> Json:
     """A second process continues the session with the same settings."""
     script = [*texts("One."), {"tools": [call("echo", {"n": 2})]}, *texts("Two.", "Three.")]
     state = {"tools": [ECHO]}
-    again = _again(era, [["prompt", "three"]])
+    again = resumed(era, [["prompt", "three"]])
     do = [["prompt", "one"], ["prompt", "two"]]
     return case(era, "resume", "Resume without drift.", script, do, again, state=state)
 
@@ -35,9 +36,9 @@ def resume_drift(era: str) -> Json:
     state = {"tools": [ECHO], "system": "First day."}
     script = [{"tools": [call("echo", {"n": 1})]}, *texts("One.", "Two.", "Three.")]
     changed = ["state", {"tools": [extra], "system": "Second day."}]
-    second = _again(era, [["prompt", "two"]], persona="You rest in a toy village.")
+    second = resumed(era, [["prompt", "two"]], persona="You rest in a toy village.")
     second["do"].insert(0, changed)
-    third = _again(era, [["prompt", "three"]], model="deepseek-v4-pro", max_tokens=999)
+    third = resumed(era, [["prompt", "three"]], model="deepseek-v4-pro", max_tokens=999)
     do = [["prompt", "one"]]
     return case(era, "resume-drift", "Resume with drift.", script, do, second, third, state=state)
 
@@ -75,16 +76,25 @@ def children(era: str) -> Json:
 
 
 def crash(era: str, size: int, compression: str) -> Json:
-    """Killed while an answer streams, the last bytes lost; resumed by a second process."""
+    """Killed while an answer streams; resumed by a second process, after the last bytes were lost if `size`.
+
+    Formats without chunk events get the loss after a finished turn: during an answer their last rows are what the
+    request was made of, which the harness has on disk before it sends anything.
+    """
     script: list[Json] = [
         {"tools": [call("echo", {"n": 1})]},
         {"text": "One."},
         {"reasoning": "Thinking about it.", "text": "This answer never ends", "hang_after": 5},
         {"text": "Back again."},
     ]
-    killed = [["prompt", "one"], ["prompt", "two", "sess-1", {"hanging": [["sleep", 0.6], ["kill"]]}]]
+    killed: list[Json] = [["prompt", "one"]]
+    if size and era not in CHUNK_ERAS:
+        del script[2]["hang_after"]
+        killed += [["prompt", "two"], ["sleep", 0.6], ["kill"]]
+    else:
+        killed += [["prompt", "two", "sess-1", {"hanging": [["sleep", 0.6], ["kill"]]}]]
     cut = [["truncate", "sess-1", size]] if size else []
-    again = _again(era, [["prompt", "three"]])
+    again = resumed(era, [["prompt", "three"]])
     again["do"] = [*cut, *again["do"]]
     name = f"crash-{compression if compression != 'none' else 'plain'}{'-torn' if size else ''}"
     more = {"state": {"tools": [ECHO]}, "compression": compression}
@@ -92,7 +102,7 @@ def crash(era: str, size: int, compression: str) -> Json:
 
 
 def torn(era: str, size: int, compression: str) -> Json:
-    """Killed while an answer streams, the last bytes lost, and never resumed."""
+    """The same crash, never resumed."""
     made = crash(era, size, compression)
     lost = {"do": [["truncate", "sess-1", size]]}
     phases = [made["phases"][0], lost]

@@ -121,7 +121,7 @@ export function apply(ctx) {
   const title = async (inner, { automatic, system, maxTokens }, { session, messages, route, signal }) => {
     const picked = automatic === 'first-prompt' ? messages.slice(0, 1) : messages;
     const asked = picked.map((message) => ({ seq: message.seq, text: message.text }));
-    const source = { kind: 'plugin', plugin: 'toy' };
+    const source = session.toolHistory ? { kind: 'plugin:toy' } : { kind: 'plugin', plugin: 'toy' };
     const prompt = { id: `title-${session.seq ?? asked[0].seq}`, role: 'user', content: text(JSON.stringify(asked)), source };
     const messageSeqs = asked.map(({ seq }) => seq);
     const request = { titleProvider: 'toy-title', messageSeqs, route, system, messages: [prompt], maxTokens };
