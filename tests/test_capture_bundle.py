@@ -119,9 +119,9 @@ def test_links_and_special_files_are_not_followed(tmp_path: Path) -> None:
         (BODY, [("content-length", "junk")], None, Fidelity.RAW, BODY),
         (b"", [], None, Fidelity.RAW, b""),
         (b'{"a":"\xff"}', [], "capture/not-utf8", Fidelity.RAW, b'{"a":"\xff"}'),
-        (gzip.compress(BODY), [(CODING, "gzip")], "capture/encoded-body", Fidelity.RAW, BODY),
+        (gzip.compress(BODY, mtime=0), [(CODING, "gzip")], "capture/encoded-body", Fidelity.RAW, BODY),
         (zstandard.compress(BODY), [(CODING, "zstd")], "capture/encoded-body", Fidelity.RAW, BODY),
-        (gzip.compress(BODY), [], "capture/encoded-body", Fidelity.RAW, BODY),
+        (gzip.compress(BODY, mtime=0), [], "capture/encoded-body", Fidelity.RAW, BODY),
         (
             BODY,
             [(CODING, "gzip"), ("content-length", "9")],
@@ -130,7 +130,7 @@ def test_links_and_special_files_are_not_followed(tmp_path: Path) -> None:
             BODY,
         ),
         (
-            gzip.compress(BODY)[:-9],
+            gzip.compress(BODY, mtime=0)[:-9],
             [(CODING, "gzip")],
             "capture/undecodable-body",
             Fidelity.PARTIAL,

@@ -11,7 +11,7 @@ import pytest
 from tests.cli import run
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-CASES = sorted(path.parent for path in GOLDEN.glob("*/captures"))
+CASES = sorted(path.parent for path in GOLDEN.glob("*/case.json"))
 PLUGIN_PACKAGES = "dsh_plugin_packages"
 
 

@@ -54,21 +54,24 @@ class OneShots:
         return min((seq for seq in (title, compaction) if seq is not None), default=None)
 
     def claims_marker(self, event: Event) -> bool:
-        """Whether a delivery marker belongs to an open one-shot call: its ``throughSeq`` is not before the opening."""
-        through = event.data.get("throughSeq") if isinstance(event.data, dict) else None
-        if not isinstance(through, int):
+        """Whether a delivery marker belongs to the open compaction: its ``throughSeq`` is not before the opening."""
+        if self._compaction is None or not _reaches(event, self._compaction.event.seq):
             return False
-        if self._compaction is not None and through >= self._compaction.event.seq:
-            self._compaction.markers.append(event.seq)
-            return True
-        if self._title is not None and through >= self._title.prepared.dispatch.opened_seq:
+        self._compaction.markers.append(event.seq)
+        return True
+
+    def may_claim(self, event: Event) -> bool:
+        """Whether a delivery marker may belong to the open title call, which has none so far."""
+        if self._title is None or self._title.prepared.dispatch.marker_seqs:
+            return False
+        return _reaches(event, self._title.prepared.dispatch.opened_seq)
+
+    def mark_title(self, event: Event) -> None:
+        """Give a delivery marker to the open title call."""
+        if self._title is not None:
             prepared = self._title.prepared
-            if prepared.dispatch.marker_seqs:
-                return False
             dispatch = replace(prepared.dispatch, marker_seqs=(event.seq,), wire=MARKED)
             self._title.prepared = replace(prepared, dispatch=dispatch)
-            return True
-        return False
 
     def see(self, event: Event, state: SessionState, failure_code: str) -> list[Prepared]:
         """Take note of an event before it is applied to ``state``; returns the calls that are decided by it."""
@@ -189,3 +192,15 @@ def _compaction_wire(opened: _OpenCompaction, error: Json) -> WireCount:
     if isinstance(error, str) and "not smaller" in error:
         return _REMOTE_FAILURE
     return _COMPACTION_OPEN
+
+
+def _reaches(marker: Event, seq: int) -> bool:
+    """Whether a delivery marker's ``throughSeq`` is not before a seq."""
+    through = marker.data.get("throughSeq") if isinstance(marker.data, dict) else None
+    return isinstance(through, int) and through >= seq
+
+
+def is_fallback_title(event: Event) -> bool:
+    """Whether an event sets a title that no model gave, made before any answer."""
+    source = event.data.get("source") if event.type == "session/title" and isinstance(event.data, dict) else None
+    return isinstance(source, dict) and source.get("kind") == "fallback"

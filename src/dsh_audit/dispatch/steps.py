@@ -99,6 +99,16 @@ class StepTracker:
         """The dispatches to come from the undecided step have ``opened_seq`` above this; None without a step."""
         return None if self._step is None else self._step.start_seq
 
+    @property
+    def is_waiting(self) -> bool:
+        """A step is open, so a delivery marker may be its own."""
+        return self._step is not None
+
+    @property
+    def has_marker(self) -> bool:
+        """The open step has a delivery marker that no attempt took so far."""
+        return self._step is not None and bool(self._step.markers)
+
     def begin(self, turn: Json, step: Json, state: SessionState, event: Event) -> Attempt:
         """Open an attempt; its prefix is everything applied to ``state`` so far."""
         if self._step is None:

@@ -114,7 +114,7 @@ class Extensions:
         if proven or not self._may_be_unmarked(request):
             return
         last = limits[1]
-        first = max(self._window.opening(last), limits[0], last - _LATEST)
+        first = max(self._opening(request, last), limits[0], last - _LATEST)
         for prepared in range(last, first - 1, -1):
             after = self._window.confirmed(prepared)
             through = self._capped(after, prepared)
@@ -172,7 +172,7 @@ class Extensions:
                 return Span(sent.after, sent.through, marker.seq, first)
         if not self._may_be_unmarked(request) or self._markers(request) or sent.through > limits[1]:
             return None
-        first = max(self._window.opening(limits[1]), limits[0])
+        first = max(self._opening(request, limits[1]), limits[0])
         if sent.after not in self._window.confirmations(max(first, sent.through), limits[1]):
             return None
         if sent.through < first and self._capped(sent.after, first) != sent.through:
@@ -186,7 +186,12 @@ class Extensions:
     def _prepared(self, request: Request, marker: Marker, limits: tuple[int, int]) -> tuple[int, int]:
         """The first and last seq that may have been the log's end when a marked call was prepared."""
         last = marker.seq - 1
-        return max(limits[0], min(self._window.opening(last), last), marker.through), last
+        return max(limits[0], min(self._opening(request, last), last), marker.through), last
+
+    def _opening(self, request: Request, before: int) -> int:
+        """The last seq up to ``before`` that the call must have seen; −1 when there is none."""
+        # Steps go on while a one-shot call is out: only its own opening bounds it.
+        return self._window.opening(before) if request.dispatch.kind == "step" else request.dispatch.opened_seq
 
     def _markers(self, request: Request) -> list[Marker]:
         seqs = request.dispatch.marker_seqs

@@ -27,18 +27,21 @@ def title(era: str, automatic: str) -> Json:
 
 
 def search(era: str) -> Json:
-    """A tool searches the web through the harness's own provider; a second search fails."""
+    """A tool searches the web through the harness's own provider, twice."""
     tool = {"name": "look", "description": "Look it up.", "does": "search"}
     found = {"type": "web_search_result", "url": "http://well.test/", "title": "Wells", "encrypted_content": "toy"}
     result = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [found]}
     answer = {"id": "msg_s", "type": "message", "role": "assistant", "model": "toy", "stop_reason": "end_turn"}
     said = {"type": "text", "text": "Wells are deep."}
     usage = {"input_tokens": 5, "output_tokens": 5}
+    found_too: Json = {"json": {**answer, "content": [said], "usage": usage}}
+    # Later releases answer a failed search with advice in their own words, which no recorded body may hold.
+    failing = found_too if era == "v4" else {"status": 500}
     script: list[Json] = [
         {"tools": [call("look", {"query": "how deep is a \u201cwell\u201d?"}), call("look", {"query": "houses"}, 2)]},
         {"text": "Deep."},
         {"to": "search", "when": "well", "json": {**answer, "content": [result, said], "usage": usage}},
-        {"to": "search", "when": "houses", "status": 500},
+        {"to": "search", "when": "houses", **failing},
     ]
     inserted = [
         {"id": "web", "name": f"{SCOPE}dsh-web"},
