@@ -109,3 +109,10 @@ def test_the_digest_covers_the_whole_file_even_after_damage() -> None:
     data = frame(b"h\n") + b"junk"
     _, stats = read(data)
     assert stats.sha256 == hashlib.sha256(data).hexdigest()
+
+
+def test_a_bomb_of_empty_rows_stops_early() -> None:
+    bomb = zstandard.ZstdCompressor(write_checksum=True, write_content_size=False).compress(b"\n" * 50_000_000)
+    rows, stats = read(frame(b"a\n") + bomb)
+    assert len(rows) < 200_000
+    assert [issue.kind for issue in stats.issues] == ["bad-frame"]

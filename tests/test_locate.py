@@ -109,3 +109,11 @@ def test_fifos_and_devices_are_refused(tmp_path: Path) -> None:
         read_sessions(str(tmp_path / "session.jsonl"))
     with pytest.raises(LogError):
         read_sessions(str(tmp_path))
+
+
+def test_a_member_of_a_zip_that_is_a_bomb_is_not_opened(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("s/session.jsonl", b"\n" * 40_000_000)
+    [files] = read_sessions(str(tmp_path / "bomb.zip"))
+    with pytest.raises(LogError, match="expands more than"):
+        files.choose().open()

@@ -21,6 +21,8 @@ MAX_ROW_BYTES = 256 * 1024 * 1024
 
 _CHUNK = 1 << 20
 _HELD_BYTES = 32 << 20
+_ROW_COST = 256
+_SPARE_ROWS = 4096
 _WINDOW_BYTES = 128 << 20
 
 Encoding = Literal["plain", "zstd"]
@@ -211,10 +213,12 @@ def _zstd_rows(source: _Input, stats: ContainerStats) -> Iterator[Row]:
             for text in _frame_texts(source, decoder):
                 for data, line, at in lines.feed(text):
                     held.append(Row(data, line, at, frame, frame_at))
-                    held_bytes += len(data)
+                    held_bytes += len(data) + _ROW_COST
                 if held_bytes > _HELD_BYTES:
                     yield from held
                     held, held_bytes = [], 0
+                if lines.line > stats.size_bytes + _SPARE_ROWS:
+                    raise zstandard.ZstdError("the frame decodes to more rows than the file has bytes: no log does")
                 if lines.too_large:
                     raise zstandard.ZstdError(f"row of more than {MAX_ROW_BYTES} bytes")
         except _TornFrameError:

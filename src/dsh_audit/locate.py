@@ -13,7 +13,7 @@ import stat
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO, Literal
 
 from dsh_audit.errors import LogError, UsageError
@@ -24,6 +24,8 @@ from dsh_audit.rules import log as rules
 _GENERATION = re.compile(r"session(?:\.v([1-9][0-9]*))?\.jsonl(\.zstd)?\Z", re.ASCII)
 _MAX_DEPTH = 12
 _MAX_ZIP_MEMBERS = 100_000
+_MAX_EXPANSION = 200
+_FREE_BYTES = 32 << 20
 
 
 def parse_generation(file_name: str) -> int | None:
@@ -253,7 +255,7 @@ def _zip_sessions(path: Path, named: str) -> list[SessionFiles]:
         group = f"{named}!{parent}" if parent else f"{named}!{name.name}"
         source = LogSource(f"{named}!{name}", name.name, member.file_size, _zip_opener(path, member, named))
         groups.setdefault(group, _Group()).sources.append(source)
-        if ".." in name.parts or name.is_absolute():
+        if ".." in name.parts or name.is_absolute() or PureWindowsPath(name).drive:
             finding = Finding(rules.UNSAFE_MEMBER, f"member {name}", Where(source=f"{named}!{name}"))
             groups[group].findings.append(finding)
     return [_grouped(label, group.sources, group.findings) for label, group in sorted(groups.items())]
@@ -265,6 +267,8 @@ def _is_log_name(name: PurePosixPath) -> bool:
 
 def _zip_opener(path: Path, member: zipfile.ZipInfo, named: str) -> Callable[[], BinaryIO]:
     def opened() -> BinaryIO:
+        if member.file_size > max(_FREE_BYTES, _MAX_EXPANSION * member.compress_size):
+            raise LogError(f"{named}: a member of this ZIP expands more than {_MAX_EXPANSION}-fold: no log does")
         try:
             archive = zipfile.ZipFile(path)
             return _ZipStream(archive, member, named)
