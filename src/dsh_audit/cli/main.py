@@ -24,6 +24,7 @@ _COMMANDS = (
     "deployment",
     "verify",
     "drift",
+    "diff",
     "cache",
     "uploads",
     "report",

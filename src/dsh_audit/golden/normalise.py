@@ -87,7 +87,8 @@ class Normaliser:
         if pattern is not None:
             return re.compile(pattern)
         literals = _literals(self.name, session_header)
-        return re.compile("|".join(map(re.escape, literals))) if literals else None
+        whole = rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, literals))})(?![A-Za-z0-9])"
+        return re.compile(whole) if literals else None
 
 
 def parse_normaliser(text: str) -> Normaliser:
