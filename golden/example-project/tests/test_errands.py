@@ -19,7 +19,7 @@ def test_the_model_sees_what_it_saw(dsh_golden: DshGolden) -> None:
 
 
 def test_the_log_tells_what_was_sent() -> None:
-    assert_requests_identical(LOG, PROJECT / "captures")
+    assert_requests_identical(LOG, PROJECT / "captured")
 
 
 def test_nothing_sent_earlier_ever_changes() -> None:

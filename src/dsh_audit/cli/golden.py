@@ -196,7 +196,13 @@ def check_command(
     cases = choose_cases(find_cases(root) if log is None or root.exists() else [], names)
     if not cases and log is None:
         raise UsageError(f"{root}: no golden cases here", hint="dsh-audit golden record LOG -o DIR makes some")
-    base = Task(CaseFile("", root), None, None, deployment_file, constants, may_write(force), recipe)
+    base = Task(
+        case=CaseFile("", root),
+        deployment_file=deployment_file,
+        constants=constants,
+        may_write=may_write(force),
+        recipe=recipe,
+    )
     if log is None:
         tasks, left = [replace(base, case=case) for case in cases], list[CaseFile]()
     else:

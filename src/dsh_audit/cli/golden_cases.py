@@ -41,7 +41,7 @@ _SERIAL_CASES = 24
 """So few cases are checked faster here than in processes that must be started first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """One case to check.
 

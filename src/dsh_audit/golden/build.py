@@ -16,7 +16,7 @@ from dsh_audit.golden.pin import Pinner
 from dsh_audit.replay import Rebuilt, Replay
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """How a case is made: all of it is kept in the case, so that a check makes the new one alike.
 
@@ -58,7 +58,15 @@ class Recorded:
 def recipe_of(case: GoldenCase, recorded_by: str = "") -> Recipe:
     """How a case was made; the verdicts of its capture are kept only while nothing changed."""
     verified = {request.index: request.verified for request in case.requests if request.verified is not None}
-    return Recipe(case.log, case.deployment, case.normalisers, case.full, case.assumed, verified, recorded_by)
+    return Recipe(
+        log=case.log,
+        deployment_path=case.deployment,
+        normalisers=case.normalisers,
+        full=case.full,
+        assumed=case.assumed,
+        verified=verified,
+        recorded_by=recorded_by,
+    )
 
 
 def record_case(

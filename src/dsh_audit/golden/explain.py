@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dsh_audit.checks.drift import HeaderChange
+from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.checks.drift_run import run_drift
 from dsh_audit.checks.layout import LayoutScanner
 from dsh_audit.deployment import Deployment
