@@ -80,7 +80,7 @@ def test_labels_are_as_the_user_named_them(tmp_path: Path, monkeypatch: pytest.M
 
 def test_links_to_directories_are_not_followed(tmp_path: Path) -> None:
     make(tmp_path, "real/session.jsonl")
-    os.symlink(tmp_path, tmp_path / "real" / "loop")
+    (tmp_path / "real" / "loop").symlink_to(tmp_path)
     assert len(read_sessions(str(tmp_path))) == 1
 
 

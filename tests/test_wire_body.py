@@ -18,8 +18,9 @@ def test_size_digest_and_places_agree_with_the_bytes(
     bodies = []
     for number, piece in enumerate(middle):
         run.append(piece, number)
-        fragments = tuple(Fragment(part) for part in head), tuple(Fragment(part) for part in tail)
-        bodies.append((Body(fragments[0], run, len(run), fragments[1]), b"".join([*head, *middle[: number + 1], *tail])))
+        before, after = (tuple(Fragment(part) for part in parts) for parts in (head, tail))
+        expected = b"".join([*head, *middle[: number + 1], *tail])
+        bodies.append((Body(before, run, len(run), after), expected))
     for body, expected in data.draw(st.permutations(bodies)):
         assert body.to_bytes() == expected
         assert body.size_bytes == len(expected)

@@ -31,9 +31,9 @@ CALL = {"type": "tool-call", "id": "c1", "name": "add", "arguments": '{"b": 1.0,
 REASON = {"type": "reasoning", "text": "hm"}
 
 MESSAGES: list[tuple[str, dict[str, Any], list[bytes]]] = [
-    ("texts are joined without a separator", user(text_block("a"), text_block("b")), [b'{"role":"user","content":"ab"}']),
+    ("texts are joined", user(text_block("a"), text_block("b")), [b'{"role":"user","content":"ab"}']),
     ("an empty user text is sent", user(text_block("")), [b'{"role":"user","content":""}']),
-    ("halves of a pair heal", user(text_block("\ud83d"), text_block("\ude00")), ['{"role":"user","content":"😀"}'.encode()]),
+    ("halves heal", user(text_block("\ud83d"), text_block("\ude00")), ['{"role":"user","content":"😀"}'.encode()]),
     ("a lone half is escaped", user(text_block("\ud83d")), [rb'{"role":"user","content":"\ud83d"}']),
     (
         "text stands before the results of its message",
@@ -153,7 +153,8 @@ def _without(removed: set[str], deployment: Deployment | None) -> bytes:
 
 def test_tools_keep_three_members_and_javascript_key_order() -> None:
     tool = {"parameters": {"b": 1, "2": 1, "1": 2}, "name": "t", "description": "d", "deferLoading": True}
-    expected = b'"tools":[{"type":"function","function":{"name":"t","description":"d","parameters":{"1":2,"2":1,"b":1}}}]'
+    function = b'{"name":"t","description":"d","parameters":{"1":2,"2":1,"b":1}}'
+    expected = b'"tools":[{"type":"function","function":' + function + b"}]"
     assert expected in tail_of(tools=[tool])
 
 

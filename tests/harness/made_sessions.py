@@ -49,8 +49,8 @@ SOURCES: list[Row] = [
     {"kind": "coordinator", "form": "relay", "senderSessionId": "s"},
     {"kind": "subagent-settled", "form": "notice", "summary": "", "senderSessionId": "s"},
     {
-        **{"kind": "webhook", "provider": "p", "source": "s", "deliveryId": "d", "ruleId": "r"},
-        **{"form": "notice", "summary": ""},
+        "kind": "webhook", "provider": "p", "source": "s", "deliveryId": "d", "ruleId": "r",
+        "form": "notice", "summary": "",
     },
     {"kind": "agent-message", "form": "relay", "senderSessionId": "s"},
 ]
@@ -66,8 +66,8 @@ DISPATCH = {"rootCallId": "a", "parentCallId": "a", "subCallId": "b", "name": "n
 SCHEDULE = {"id": "i", "kind": "every", "prompt": "p", "everySeconds": 300, "scheduledAt": "2026-02-28T01:02:03.004Z"}
 MEMBER = {"id": "i", "name": "", "description": "", "provider": "", "context": "fork", "phase": "active"}
 TASK = {
-    **{"id": "i", "revision": 1, "subject": "", "description": "", "status": "pending"},
-    **{"blockedBy": ["x"], "writeScopes": [""], "ownerId": "o"},
+    "id": "i", "revision": 1, "subject": "", "description": "", "status": "pending",
+    "blockedBy": ["x"], "writeScopes": [""], "ownerId": "o",
 }
 SEARCH = {
     "model": "m",
@@ -86,15 +86,15 @@ LOG_ONLY: dict[str, list[Row]] = {
     "goal/change": [
         GOAL_CHANGE,
         {
-            **{"kind": "goal/change", "version": 1, "operation": "clear"},
-            **{"cleared": {"id": "g", "revision": 1}, "clearedAt": 3},
+            "kind": "goal/change", "version": 1, "operation": "clear",
+            "cleared": {"id": "g", "revision": 1}, "clearedAt": 3,
         },
     ],
     "hook/invoked": [{"turn": 1, "point": "p", "dialect": "codex", "handlerId": "h", "matcher": ""}],
     "hook/result": [
         {
-            **{"turn": 1, "point": "p", "handlerId": "h", "decision": "d", "durationMs": 0.5},
-            **{"exitCode": -1, "stderrSummary": ""},
+            "turn": 1, "point": "p", "handlerId": "h", "decision": "d", "durationMs": 0.5,
+            "exitCode": -1, "stderrSummary": "",
         }
     ],
     "model/selection": [{**MODEL, "reasoningEffort": "high"}],
@@ -110,8 +110,8 @@ LOG_ONLY: dict[str, list[Row]] = {
     "subagent/descriptor": [
         {"mode": "one-shot", "version": 3, "provider": "p"},
         {
-            **{"mode": "continuable", "version": 3, "provider": "p", "label": "l"},
-            **{"agentProvider": "p", "agentModel": "m", "toolFilter": {"allow": ["t"]}},
+            "mode": "continuable", "version": 3, "provider": "p", "label": "l",
+            "agentProvider": "p", "agentModel": "m", "toolFilter": {"allow": ["t"]},
         },
     ],
     "subagent/model-selection-policy": [{"allowedModels": [MODEL]}],
@@ -222,7 +222,8 @@ class Maker:
         if rng.random() < 0.3:
             retry = {"retryId": f"r{self.turn}", **at, "retry": 1}
             normal: Row = {"mode": "normal", "maxRetries": 2} if rng.random() < 0.5 else {"mode": "always"}
-            self.add("llm/retry", {**retry, "provider": "p", "policyKey": "k", "delayMs": 1, "failure": FAILURE, **normal})
+            policy = {"provider": "p", "policyKey": "k", "delayMs": 1, "failure": FAILURE}
+            self.add("llm/retry", {**retry, **policy, **normal})
             self.add("llm/retry-started", retry)
             seqs = self.attempt()
         if rng.random() < 0.8:
