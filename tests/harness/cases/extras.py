@@ -34,7 +34,7 @@ def search(era: str) -> Json:
     answer = {"id": "msg_s", "type": "message", "role": "assistant", "model": "toy", "stop_reason": "end_turn"}
     said = {"type": "text", "text": "Wells are deep."}
     usage = {"input_tokens": 5, "output_tokens": 5}
-    found_too: Json = {"json": {**answer, "content": [said], "usage": usage}}
+    found_too: Json = {"json": {**answer, "content": [result, said], "usage": usage}}
     # Later releases answer a failed search with advice in their own words, which no recorded body may hold.
     failing = found_too if era == "v4" else {"status": 500}
     script: list[Json] = [
