@@ -16,9 +16,10 @@ from dsh_audit.capture.exchange import Exchange, Fidelity
 from dsh_audit.deployment import Deployment
 from dsh_audit.events import Json
 from dsh_audit.generations import SessionHistory
-from dsh_audit.learning.guess import first_settings, parsed
+from dsh_audit.learning.guess import address_of, first_settings, parsed
 from dsh_audit.learning.search import Row, Search, Setting, build_deployment
 from dsh_audit.verification import VerifyReport, verify
+from dsh_audit.wire.protocol import PI_AI
 
 _EXACT = (Fidelity.RAW, Fidelity.TEXT)
 _MAX_ROWS = 60
@@ -87,19 +88,21 @@ def learn(histories: Sequence[SessionHistory], archives: Sequence[CaptureArchive
 
 def _rough_rows(report: VerifyReport, exchanges: Sequence[Exchange]) -> list[Row]:
     """The pi-ai requests, each with some captured body that names its model."""
-    by_model: dict[Json, list[tuple[bytes, Exchange]]] = {}
+    known: dict[tuple[Json, str], tuple[bytes, Exchange]] = {}
     for exchange in exchanges:
         body = exchange.read_body()
         if body is not None and exchange.session_id is None:
-            by_model.setdefault(parsed(body).get("model"), []).append((body, exchange))
+            model = parsed(body).get("model")
+            for api in (address_of(exchange)[0], PI_AI):
+                known.setdefault((model, api), (body, exchange))
     rows: list[Row] = []
     for pair in report.pairs:
         if pair.rebuilt is None or pair.rebuilt.encoded.protocol.startswith("deepseek"):
             continue
         request = pair.rebuilt.request
-        if request.provider and by_model.get(request.model):
-            body, exchange = by_model[request.model][0]
-            rows.append(Row(request, body, exchange))
+        found = known.get((request.model, pair.rebuilt.encoded.protocol))
+        if request.provider and found is not None:
+            rows.append(Row(request, *found))
     return rows
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dsh_audit import ecma
+from dsh_audit.capture.exchange import Exchange
 from dsh_audit.deployment import DEFAULT_HARNESS
 from dsh_audit.events import Json
 from dsh_audit.learning.search import ABSENT, Row, Setting
@@ -60,7 +61,7 @@ def first_settings(rows: list[Row]) -> list[Setting]:
 def _route(provider: str, rows: list[Row]) -> Iterable[Setting]:
     place = ("providers", provider)
     profile = (*place, "profile")
-    api, base_url = _address(rows[0].exchange.url_path, rows[0].exchange.host)
+    api, base_url = address_of(rows[0].exchange)
     yield Setting((*place, "adapter"), "llm-pi-ai", ("llm-pi-ai",))
     yield Setting((*profile, "api"), api, (api,))
     yield Setting((*profile, "baseURL"), base_url, (base_url,))
@@ -76,9 +77,9 @@ def _route(provider: str, rows: list[Row]) -> Iterable[Setting]:
         yield Setting((*profile, "compat", name), ABSENT, (ABSENT, True, False))
 
 
-def _address(url_path: str, host: str | None) -> tuple[str, str]:
+def address_of(exchange: Exchange) -> tuple[str, str]:
     """(api, base URL) of a captured request."""
-    path = url_path.partition("?")[0]
+    path, host = exchange.url_path.partition("?")[0], exchange.host
     end = next((end for end in _PATHS if path.endswith(end)), None)
     prefix = path.removesuffix(end) if end is not None else path
     return _PATHS.get(end or "", "openai-completions"), f"http://{host or 'localhost'}{prefix}"
