@@ -17,9 +17,8 @@ APIS = {"anthropic-messages", "openai-completions", "openai-responses"}
 
 def configured(case: Path) -> dict[str, Any]:
     """The deployment file that says what the case was configured with."""
-    phase = json.loads((case / "case.json").read_bytes())["phases"][0]
-    providers = phase["insert"][0]["config"]["providers"]
-    return {"providers": {name: {"adapter": "llm-pi-ai", "profile": profile} for name, profile in providers.items()}}
+    deployment: dict[str, Any] = json.loads((case / "case.json").read_bytes())["deployment"]
+    return deployment
 
 
 def verify(case: Path, deployment: Path) -> dict[str, Any]:

@@ -65,7 +65,10 @@ def protocols(era: str) -> Json:
     ]
     state = {"tools": [ECHO, BOOM], "system": "The village has three houses."}
     shows = "One session over every protocol of llm-pi-ai."
-    return case(era, "pi-protocols", shows, script, *phases, state=state)
+    profiles = routes()["config"]["providers"]
+    known = {name: {"adapter": "llm-pi-ai", "profile": profile} for name, profile in profiles.items()}
+    deployment = {"providers": known}
+    return case(era, "pi-protocols", shows, script, *phases, state=state, deployment=deployment)
 
 
 CASES = [protocols(era) for era in ERAS]
