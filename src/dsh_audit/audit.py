@@ -123,4 +123,5 @@ def audit_cache(
         summary=summarise(rows, options.currency),
         findings=tuple(sort_findings(found)),
         digests=tuple(scanner.drift.digests),
+        unlogged=tuple(used for _, used in sorted(scanner.unlogged.items())),
     )

@@ -23,6 +23,7 @@ from dsh_audit.checks.lineage import STEPS, Branches, Match, lineage_of
 from dsh_audit.checks.prompt import Prompt, PromptReader, extends, resent_bytes, shared_prefix
 from dsh_audit.checks.provider_rules import CacheRules, RuleBook
 from dsh_audit.checks.ropes import common_prefix
+from dsh_audit.deployment import Used
 from dsh_audit.log import SessionLog
 from dsh_audit.pricing import PriceTable, Rates, Usage, parse_usage
 from dsh_audit.replay import Rebuilt, Replay
@@ -69,6 +70,7 @@ class CacheScanner:
     Attributes:
         drift: the header changes, found on the way.
         used_rules: the cache rules used, by name.
+        unlogged: values that are not in the log and went into bodies, by name and value as text.
         wire_rewrites: captured requests that were rewritten although the log only grew, with the log they are in.
     """
 
@@ -84,9 +86,12 @@ class CacheScanner:
         self._repeats: Counter[tuple[str, str | None]] = Counter()
         self.drift = DriftRun(evidence)
         self.used_rules: dict[str, CacheRules] = {}
+        self.unlogged: dict[tuple[str, str], Used] = {}
 
     def see(self, rebuilt: Rebuilt) -> CacheRow:
         """The row of one request."""
+        for used in rebuilt.encoded.unlogged:
+            self.unlogged.setdefault((used.name, repr(used.value)), used)
         captured = self._load(rebuilt)
         body = rebuilt.encoded.body if rebuilt.encoded.body is not None else captured
         sent = Sent(rebuilt, body, self._prompt(rebuilt, body), parse_usage(rebuilt.request.dispatch.usage))

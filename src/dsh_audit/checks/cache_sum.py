@@ -9,6 +9,7 @@ from typing import Any
 
 from dsh_audit.checks.cache_model import CacheRow, Money, number
 from dsh_audit.checks.drift_model import HeaderChange
+from dsh_audit.deployment import Used
 from dsh_audit.finding import Finding
 from dsh_audit.log import SessionLog
 
@@ -112,6 +113,7 @@ class CacheReport:
         findings: sorted.
         digests: of the header's parts where they changed, to compare reports.
         comparison: with a baseline, as JSON (regression.Comparison).
+        unlogged: values that are not in the log and went into the bodies compared, by name and value.
     """
 
     log: SessionLog
@@ -123,6 +125,7 @@ class CacheReport:
     findings: tuple[Finding, ...]
     digests: tuple[dict[str, Any], ...] = ()
     comparison: dict[str, Any] | None = None
+    unlogged: tuple[Used, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """schemas/cache.schema.json."""

@@ -119,22 +119,14 @@ def _facts(summary: CacheSummary) -> Iterator[str]:
             else "cost        not known"
         )
         return
-    parts = [f"{_money(summary.cost)} {summary.currency}"]
+    parts = [f"{text.amount(summary.cost)} {summary.currency}"]
     if summary.bust_cost:
-        parts.append(f"{_money(summary.bust_cost)} of it because of busts")
+        parts.append(f"{text.amount(summary.bust_cost)} of it because of busts")
     if summary.unpriced:
         parts.append(f"{text.plural(summary.unpriced, 'request')} without a price")
     if summary.estimated:
         parts.append("part of it estimated")
     yield f"cost        {', '.join(parts)}"
-
-
-def _money(amount: Decimal) -> str:
-    """Two digits that count, at least four decimals."""
-    places = 4
-    while amount and places < 8 and abs(amount) < Decimal(10) ** (1 - places):
-        places += 1
-    return f"{amount:.{places}f}"
 
 
 def _causes(summary: CacheSummary) -> Iterator[tuple[Any, ...]]:
@@ -143,7 +135,7 @@ def _causes(summary: CacheSummary) -> Iterator[tuple[Any, ...]]:
 
 
 def _cause_cost(cause: CauseSum) -> str:
-    return "-" if cause.cost is None else _money(cause.cost)
+    return "-" if cause.cost is None else text.amount(cause.cost)
 
 
 def _row(row: CacheRow) -> tuple[Any, ...]:
@@ -160,7 +152,7 @@ def _row(row: CacheRow) -> tuple[Any, ...]:
         text.size(found.new),
         cached,
         usage.prompt if usage else "-",
-        _money(row.cost.amount) + ("?" if row.cost.basis == "estimate" else "") if row.cost else "-",
+        text.amount(row.cost.amount) + ("?" if row.cost.basis == "estimate" else "") if row.cost else "-",
         _bust(row.bust) if row.bust else text.dim(row.remark or ""),
     )
 
@@ -271,8 +263,8 @@ def _ranked(report: CacheReport, by_id: bool) -> tuple[Any, ...]:
         summary.requests,
         summary.busts,
         "-" if summary.hit_rate is None else f"{summary.hit_rate:.1%}",
-        "-" if summary.cost is None else _money(summary.cost),
-        "-" if summary.bust_cost is None else _money(summary.bust_cost),
+        "-" if summary.cost is None else text.amount(summary.cost),
+        "-" if summary.bust_cost is None else text.amount(summary.bust_cost),
         summary.tokens["lost"],
         "-" if top is None else f"{top.cause} {top.part or ''}".rstrip(),
     )

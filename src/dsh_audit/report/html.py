@@ -13,6 +13,8 @@ from importlib import resources
 
 from dsh_audit.checks.cache_sum import CacheReport
 from dsh_audit.report import html_parts as parts
+from dsh_audit.report.html_ledger import render_ledger
+from dsh_audit.report.html_text import esc
 
 
 def render_html(report: CacheReport) -> str:
@@ -22,14 +24,15 @@ def render_html(report: CacheReport) -> str:
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    title = f"dsh-audit: session {parts.esc(report.log.session_id or 'unnamed')}"
+    title = f"dsh-audit: session {esc(report.log.session_id or 'unnamed')}"
     body = (
         parts.render_summary(report),
         parts.render_timeline(report),
         parts.render_causes(report),
         parts.render_headers(report),
-        parts.render_ledger(report),
+        render_ledger(report),
         parts.render_findings(report.findings),
+        parts.render_assumed(report.unlogged),
         _footer(report),
     )
     return (
@@ -54,6 +57,6 @@ def _footer(report: CacheReport) -> str:
     log = report.log_json
     rules = ", ".join(sorted({str(rule.get("name", "")) for rule in report.rules}))
     return (
-        f"<footer>Log sha256 <code>{parts.esc(log['sha256'])}</code>, {log['events']} events. "
-        f"Cache rules: {parts.esc(rules or 'none')}. Made by dsh-audit from the log alone, offline.</footer>"
+        f"<footer>Log sha256 <code>{esc(log['sha256'])}</code>, {log['events']} events. "
+        f"Cache rules: {esc(rules or 'none')}. Made by dsh-audit from the log alone, offline.</footer>"
     )

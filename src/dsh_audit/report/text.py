@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import click
@@ -62,6 +63,14 @@ def size(count: int | None) -> str:
         return f"{count} B"
     power = next((power for power in (1, 2, 3) if count / 1000**power < 999.95), 4)
     return f"{count / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
+
+
+def amount(value: Decimal) -> str:
+    """Money: two digits that count, at least four decimals."""
+    places = 4
+    while value and places < 8 and abs(value) < Decimal(10) ** (1 - places):
+        places += 1
+    return f"{value:.{places}f}"
 
 
 def plural(count: int, noun: str) -> str:

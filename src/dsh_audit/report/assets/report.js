@@ -1,22 +1,30 @@
 "use strict";
 (() => {
   const ledger = document.getElementById("ledger");
-  const rows = ledger ? Array.from(ledger.tBodies[0].rows) : [];
+  if (!ledger) return;
+  const body = ledger.tBodies[0];
+  const heads = Array.from(ledger.tHead.rows[0].cells);
+  const names = heads.map((head) => head.textContent);
+  const rows = Array.from(body.rows);
 
-  const valueOf = (row, column) => {
-    const cell = row.cells[column];
-    const number = cell.dataset.v;
-    return number === undefined ? cell.textContent : number === "" ? -Infinity : Number(number);
-  };
+  // Cells with data-v hold a number, empty where nothing is known; all cells of a column are alike.
+  const { compare } = new Intl.Collator("en", { numeric: true });
+  const valueOf = ({ dataset: { v }, textContent }) => (v === undefined ? textContent : v === "" ? -1 : Number(v));
   const sortBy = (head, column) => {
-    const down = head.getAttribute("aria-sort") === "ascending";
-    for (const other of ledger.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const sign = down ? -1 : 1;
-    const order = rows.map((row, place) => ({ row, place, value: valueOf(row, column) }));
-    order.sort((a, b) => (a.value < b.value ? -sign : a.value > b.value ? sign : a.place - b.place));
-    ledger.tBodies[0].append(...order.map((item) => item.row));
+    const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+    for (const other of heads) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", sign < 0 ? "descending" : "ascending");
+    const order = rows.map((row) => ({ row, value: valueOf(row.cells[column]) }));
+    order.sort(({ value: a }, { value: b }) => sign * (typeof a === "number" ? a - b : compare(a, b)));
+    body.append(...order.map((item) => item.row));
   };
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => sortBy(head, column));
+  });
 
   const search = document.getElementById("search");
   const onlyBusts = document.getElementById("only-busts");
@@ -25,58 +33,54 @@
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of rows) {
-      const text = row.textContent.toLowerCase();
-      const fits = (!onlyBusts.checked || row.classList.contains("hit")) && words.every((word) => text.includes(word));
-      row.hidden = !fits;
-      shown += fits;
+      const text = words.length ? row.textContent.toLowerCase() : "";
+      row.hidden = (onlyBusts.checked && !row.classList.contains("hit")) || !words.every((word) => text.includes(word));
+      shown += !row.hidden;
     }
-    count.textContent = `${shown} of ${rows.length} requests`;
+    count.textContent = `${shown} of ${rows.length} shown`;
   };
-  if (ledger) {
-    Array.from(ledger.tHead.rows[0].cells).forEach((head, column) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.append(...head.childNodes);
-      head.append(button);
-      button.addEventListener("click", () => sortBy(head, column));
-    });
-    document.getElementById("ledger-tools").hidden = false;
-    search.addEventListener("input", filter);
-    onlyBusts.addEventListener("change", filter);
-    filter();
-  }
+  search.addEventListener("input", filter);
+  onlyBusts.addEventListener("change", filter);
+  document.getElementById("ledger-tools").hidden = false;
+  filter();
+  // A link to a row that the filter hides shows it.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.('a[href^="#r"]');
+    const row = link && document.getElementById(link.hash.slice(1));
+    if (row) row.hidden = false;
+  });
 
   const chart = document.getElementById("chart");
-  if (chart && rows.length) {
-    const plot = { left: Number(chart.dataset.left), width: Number(chart.dataset.width) };
-    const cursor = chart.querySelector(".cursor");
-    const readout = document.getElementById("readout");
-    const byIndex = rows.slice();
-    let current = -1;
-    const show = (place) => {
-      current = Math.max(0, Math.min(byIndex.length - 1, place));
-      const x = plot.left + ((current + 0.5) * plot.width) / byIndex.length;
-      cursor.setAttribute("x1", x);
-      cursor.setAttribute("x2", x);
-      cursor.style.visibility = "visible";
-      readout.textContent = byIndex[current].dataset.say;
-    };
-    chart.addEventListener("pointermove", (event) => {
-      const box = chart.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
-      show(Math.floor(((x - plot.left) / plot.width) * byIndex.length));
-    });
-    chart.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -1e9, End: 1e9 }[event.key];
-      if (step === undefined) return;
-      event.preventDefault();
-      show(current + step);
-    });
-    chart.addEventListener("click", () => {
-      if (current < 0) return;
-      const row = byIndex[current];
-      row.hidden = false;
-      row.scrollIntoView({ block: "center" });
-    });
-  }
+  const left = Number(chart.dataset.left);
+  const width = Number(chart.dataset.width);
+  const cursor = chart.querySelector(".cursor");
+  const readout = document.getElementById("readout");
+  readout.textContent = "Point at the chart, or focus it and use the arrow keys, to read out a request.";
+  let current = -1;
+  const show = (place) => {
+    const next = Math.max(0, Math.min(rows.length - 1, place));
+    if (next === current) return;
+    current = next;
+    cursor.setAttribute("transform", `translate(${left + ((current + 0.5) * width) / rows.length})`);
+    cursor.classList.add("on");
+    const cells = Array.from(rows[current].cells, (cell, column) => [names[column], cell.textContent]);
+    const link = document.createElement("a");
+    link.href = `#${rows[current].id}`;
+    link.textContent = `Request ${cells[0][1]}`;
+    const told = cells.slice(1).filter(([, text]) => text && text !== "–");
+    readout.replaceChildren(link, `: ${told.map(([name, text]) => `${name} ${text}`).join(", ")}`);
+  };
+  const point = (event) => {
+    const box = chart.getBoundingClientRect();
+    const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
+    show(Math.floor(((x - left) / width) * rows.length));
+  };
+  chart.addEventListener("pointermove", point);
+  chart.addEventListener("pointerdown", point);
+  chart.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    show(current + step);
+  });
 })();
