@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -267,3 +271,24 @@ def test_the_remembered_path_holds_from_any_directory(cases: Path, monkeypatch: 
     monkeypatch.chdir(cases)
     (case,) = check(".")["cases"]
     assert (case["log"], case["path"]) == (str(Path("..", "logs", "session.jsonl")), "tools.golden.json")
+
+
+@pytest.mark.parametrize(("answer", "status", "left"), [("a", 0, "accepted"), ("r", 0, "rejected"), ("s", 1, "waits")])
+def test_review_on_a_terminal_asks(answer: str, status: int, left: str, cases: Path, log: Path) -> None:
+    before = (cases / "tools.golden.json").read_bytes()
+    edited(TOOLS_LOG, log, add_tool)
+    check(cases, status=1)
+    pending = (cases / "tools.golden.json.new").read_bytes()
+    main, side = pty.openpty()
+    environ = {**os.environ, "PYTHONPATH": str(GOLDEN.parent / "src"), "NO_COLOR": "1", "CI": ""}
+    command = [sys.executable, "-m", "dsh_audit", "golden", "review", str(cases)]
+    os.write(main, f"{answer}\n".encode())
+    done = subprocess.run(command, stdin=side, stdout=side, stderr=subprocess.PIPE, env=environ, check=False)
+    text = os.read(main, 100_000).decode() + done.stderr.decode()
+    os.close(side)
+    os.close(main)
+    assert done.returncode == status, text
+    assert "tool added: weather" in text
+    assert "accept, reject or skip" in text
+    assert (cases / "tools.golden.json").read_bytes() == (pending if left == "accepted" else before)
+    assert (cases / "tools.golden.json.new").exists() == (left == "waits")

@@ -45,7 +45,7 @@ class _Comparison:
     def __init__(self, expected: GoldenCase, actual: GoldenCase) -> None:
         self.expected, self.actual = expected, actual
         self.found = _Found()
-        self.edits: dict[tuple[int, int], list[Edit]] = {}
+        self.edits: dict[tuple[int, int], list[tuple[Edit, Hashable, Change]]] = {}
 
     def run(self) -> list[Change]:
         pairs, removed, added = match_requests(self.expected.requests, self.actual.requests)
@@ -120,37 +120,20 @@ class _Comparison:
             self.found.add(("tools", *key), change, two.index)
 
     def _messages(self, one: PinnedRequest, two: PinnedRequest) -> None:
-        old, new = self.expected.threads[one.thread], self.actual.threads[two.thread]
         threads = one.thread, two.thread
         if threads not in self.edits:
-            self.edits[threads] = diff_values(old, new, _alike)
+            self.edits[threads] = _message_changes(self.expected.threads[one.thread], self.actual.threads[two.thread])
         reached = 0
-        for edit in self.edits[threads]:
+        for edit, key, change in self.edits[threads]:
             left = edit.expected_at is not None and edit.expected_at < one.count
             right = edit.actual_at is not None and edit.actual_at < two.count
             if left or right:
                 reached += right - left
-                self._message(edit, old, new, two)
+                self.found.add(key, change, two.index)
         if one.count + reached != two.count:
             message = f"{one.count} messages expected, {two.count} are there"
             change = Change("history-shifted", "messages", message, (), expected=str(one.count), actual=str(two.count))
             self.found.add(("count", *threads, one.count - two.count), change, two.index)
-
-    def _message(
-        self, edit: Edit, old: Sequence[PinnedValue], new: Sequence[PinnedValue], request: PinnedRequest
-    ) -> None:
-        before = None if edit.expected_at is None else old[edit.expected_at]
-        after = None if edit.actual_at is None else new[edit.actual_at]
-        value = after or before
-        assert value is not None
-        is_system = value.name == "system"
-        change = value_change("prompt" if is_system else "message", before, after, edit.kind)
-        if is_system:
-            change = replace(change, layer="system")
-        elif edit.kind != "moved":
-            change = replace(change, message=f"{change.message}{speaker(value)}")
-        place = (before and (before.sha256, before.seq), after and (after.sha256, after.seq))
-        self.found.add(("message", edit.kind, *place), change, request.index)
 
     def _wire(self, one: PinnedRequest, two: PinnedRequest) -> None:
         old, new = one.body_sha256, two.body_sha256
@@ -194,6 +177,27 @@ def describe_request(request: PinnedRequest) -> str:
     place = f" {request.turn}.{request.step}" if request.step is not None else ""
     again = f", attempt {request.attempt}" if (request.attempt or 1) > 1 else ""
     return f"request {request.index} ({request.kind}{place}{again})"
+
+
+def _message_changes(
+    old: Sequence[PinnedValue], new: Sequence[PinnedValue]
+) -> list[tuple[Edit, Hashable, Change]]:
+    """The differences of two message lists, each with its identity across requests."""
+    found: list[tuple[Edit, Hashable, Change]] = []
+    for edit in diff_values(old, new, _alike):
+        before = None if edit.expected_at is None else old[edit.expected_at]
+        after = None if edit.actual_at is None else new[edit.actual_at]
+        value = after or before
+        assert value is not None
+        is_system = value.name == "system"
+        change = value_change("prompt" if is_system else "message", before, after, edit.kind)
+        if is_system:
+            change = replace(change, layer="system")
+        elif edit.kind != "moved":
+            change = replace(change, message=f"{change.message}{speaker(value)}")
+        place = (before and (before.sha256, before.seq), after and (after.sha256, after.seq))
+        found.append((edit, ("message", edit.kind, *place), change))
+    return found
 
 
 def _tool_changes(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -16,56 +15,71 @@ from dsh_audit.replay import Rebuilt, Replay
 from dsh_audit.wire.body import Body
 
 _PARTS = {"settings": "config", "system": "system", "tools": "tools"}
-_NAME = re.compile(rb'"')
 
 
 def explain_changes(
     changes: Iterable[Change], rebuilts: Sequence[Rebuilt], history: SessionHistory, deployment: Deployment
 ) -> list[Change]:
     """The changes with pointers and hints; the log is read once more where its header changed."""
-    placed = [_place(change, rebuilts) for change in changes]
+    places = _Places(rebuilts)
+    placed = [places.place(change) for change in changes]
     if not any(change.layer in _PARTS for change in placed):
         return placed
     drift = {change.request: change for change in run_drift(Replay(history, deployment)).changes}
     return [_hint(change, drift) for change in placed]
 
 
-def _place(change: Change, rebuilts: Sequence[Rebuilt]) -> Change:
-    """The change with a pointer into the body of the first request it reaches."""
-    is_here = bool(change.requests) and change.requests[0] < len(rebuilts)
-    body = rebuilts[change.requests[0]].encoded.body if is_here else None
-    if change.layer == "requests" or body is None:
-        return replace(change, pointer=None)
-    if change.pointer is not None or change.cause.endswith("-removed"):
+class _Places:
+    """Finds pointers into the bodies of one session."""
+
+    def __init__(self, rebuilts: Sequence[Rebuilt]) -> None:
+        self._rebuilts = rebuilts
+        self._layouts = LayoutScanner()
+        self._offsets: dict[int, dict[int, int]] = {}
+
+    def place(self, change: Change) -> Change:
+        """The change with a pointer into the body of the first request it reaches."""
+        index = change.requests[0] if change.requests else len(self._rebuilts)
+        body = self._rebuilts[index].encoded.body if index < len(self._rebuilts) else None
+        if change.layer == "requests" or body is None:
+            return replace(change, pointer=None)
+        if change.pointer is not None or change.cause.endswith("-removed"):
+            return change
+        if change.layer == "system":
+            return replace(change, pointer=self._system_pointer(index, body, change.seq))
+        if change.layer == "messages" and change.seq is not None:
+            return replace(change, pointer=self._message_pointer(index, body, change.seq))
         return change
-    if change.layer == "system":
-        return replace(change, pointer=_system_pointer(body, change.seq))
-    if change.layer == "messages" and change.seq is not None:
-        return replace(change, pointer=_message_pointer(body, change.seq))
-    return change
+
+    def _system_pointer(self, index: int, body: Body, seq: int | None) -> str | None:
+        spans = self._layouts.scan(body).spans
+        for name in ("system", "instructions"):
+            if name in spans:
+                return f"/{name}"
+        first = next((f.data for f in body.fragments() if b'"role":"' in f.data), b"")
+        if b'"role":"system"' in first or b'"role":"developer"' in first:
+            return "/messages/0/content" if "messages" in spans else "/input/0/content"
+        return None if seq is None else self._message_pointer(index, body, seq)
+
+    def _message_pointer(self, index: int, body: Body, seq: int) -> str | None:
+        """The message or block that the first bytes of an event print."""
+        if index not in self._offsets:
+            self._offsets[index] = _first_offsets(body)
+        at = self._offsets[index].get(seq)
+        return None if at is None else self._layouts.pointer_at(body, at).rpartition("/")[0]
 
 
-def _system_pointer(body: Body, seq: int | None) -> str | None:
-    spans = LayoutScanner().scan(body).spans
-    for name in ("system", "instructions"):
-        if name in spans:
-            return f"/{name}"
-    first = next((f.data for f in body.fragments() if b'"role":"' in f.data), b"")
-    if b'"role":"system"' in first or b'"role":"developer"' in first:
-        return "/messages/0/content" if "messages" in spans else "/input/0/content"
-    return None if seq is None else _message_pointer(body, seq)
-
-
-def _message_pointer(body: Body, seq: int) -> str | None:
-    """The message or block that the first bytes of an event print."""
+def _first_offsets(body: Body) -> dict[int, int]:
+    """Event → offset of the first name that it prints."""
+    offsets: dict[int, int] = {}
     at = 0
     for fragment in body.fragments():
-        name = _NAME.search(fragment.data)
-        if fragment.seq == seq and name is not None:
-            pointer = LayoutScanner().pointer_at(body, at + name.start())
-            return pointer.rpartition("/")[0]
+        if fragment.seq is not None and fragment.seq not in offsets:
+            name = fragment.data.find(b'"')
+            if name >= 0:
+                offsets[fragment.seq] = at + name
         at += len(fragment.data)
-    return None
+    return offsets
 
 
 def _hint(change: Change, drift: dict[int, HeaderChange]) -> Change:
