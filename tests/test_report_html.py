@@ -17,7 +17,7 @@ import dsh_audit
 from dsh_audit.report.html_text import MAX_TEXT, esc
 from tests.cli import run
 from tests.html_sessions import HOSTILE, busy_session, hostile_session, long_session
-from tests.toy_session import ToySession
+from tests.toy_session import ToySession, usage
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 _TAGS = """
@@ -189,6 +189,19 @@ def test_no_usage_and_no_price(tmp_path: Path) -> None:
     assert "no figures from the provider" in source
     assert 'class="cached"' not in source
     assert "Cost of all, USD</dt><dd>–<" in source
+
+
+def test_peak_hours_and_estimates_are_marked(tmp_path: Path) -> None:
+    """The clock of the session stands at 2026-11-30 08:53 in Beijing; six hours later is a working hour."""
+    session = ToySession(0)
+    session.ask("one", counts=usage(5000, 0))
+    session.time_ms += 6 * 3_600_000
+    session.ask("two", counts=usage(5000, 0))
+    session.ask("three", counts=usage(5000))
+    rows = Page(written(tmp_path, session)).texts["tr"]
+    costs = [next(row for row in rows if row.startswith(f"{index}steps")) for index in range(3)]
+    assert ["peak" in cost for cost in costs] == [False, True, True]
+    assert ["~" in cost for cost in costs] == [False, False, True]
 
 
 def test_many_requests_stay_light(tmp_path: Path) -> None:

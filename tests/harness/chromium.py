@@ -104,12 +104,15 @@ class Chromium:
             raise RuntimeError(str(result["exceptionDetails"]))
         return result["result"].get("value")
 
-    def resize(self, width: int, height: int = 800, *, phone: bool = False, scheme: str = "light") -> None:
-        """Size of the window in CSS pixels, and the colour scheme the user prefers."""
+    def resize(
+        self, width: int, height: int = 800, *, phone: bool = False, scheme: str = "light", medium: str = "screen"
+    ) -> None:
+        """Size of the window in CSS pixels, the colour scheme the user prefers, and ``screen`` or ``print``."""
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone
         )
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.call("Emulation.setEmulatedMedia", media=medium, features=features)
 
     def press(self, key: str) -> None:
         """One key, by its DOM name."""

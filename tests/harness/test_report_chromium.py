@@ -156,6 +156,15 @@ def test_a_phone_scrolls_no_page_sideways(browser: Chromium, pages: dict[str, Pa
     assert browser.value("[document.documentElement.scrollWidth, innerWidth]") == [360, 360]
 
 
+def test_print(browser: Chromium, pages: dict[str, Path]) -> None:
+    """On paper nothing is cut off or folded away, and the ground is white."""
+    show(browser, pages["busy"], width=720, scheme="dark", medium="print")
+    assert browser.value("document.documentElement.scrollWidth") == 720
+    assert browser.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert browser.value("document.querySelector('details ins').getBoundingClientRect().height") > 5
+    assert browser.value("(box => box.scrollHeight - box.clientHeight)(document.querySelector('.tall'))") <= 0
+
+
 def test_table_heads_stay_in_sight(browser: Chromium, pages: dict[str, Path]) -> None:
     show(browser, pages["long"])
     place = "(() => { const box = document.querySelector('.tall'); box.scrollTop = 900; return "

@@ -52,8 +52,10 @@ def _cards(report: CacheReport) -> Iterator[tuple[str, str, str]]:
     summary = report.summary
     unsent = sum(row.remark == "unsent" for row in report.rows)
     side = summary.requests - summary.steps
-    counts = ((summary.steps, "of steps"), (side, "at their side"), (unsent, "more never sent"))
-    yield "Requests", f"{summary.requests:,}", ", ".join(f"{count:,} {name}" for count, name in counts if count)
+    counts = [text.plural(summary.steps, "step")]
+    counts += [text.plural(side, "side request")] if side else []
+    counts += [f"{unsent} more never sent"] if unsent else []
+    yield "Requests", f"{summary.requests:,}", ", ".join(counts)
     predicted = "" if summary.predicted_hit_rate is None else f", {summary.predicted_hit_rate:.1%} predicted"
     if summary.hit_rate is None:
         yield "Hit rate", "–", f"no figures from the provider{predicted}"
