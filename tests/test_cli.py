@@ -145,6 +145,18 @@ def test_the_input_is_never_overwritten(log: Path) -> None:
     assert log.read_bytes() == before
 
 
+@pytest.mark.parametrize("link", ["hardlink_to", "symlink_to"])
+def test_the_input_is_not_overwritten_through_a_link(link: str, log: Path) -> None:
+    before, other = log.read_bytes(), log.parent / "out.txt"
+    getattr(other, link)(log)
+    assert_clean(run("requests", log, "-o", other), 2)
+    assert log.read_bytes() == before
+
+
+def test_an_output_that_cannot_exist_is_one_error_line(log: Path) -> None:
+    assert_clean(run("requests", log, "-o", log.parent / ("a" * 300)), 2)
+
+
 PLAIN = two_turns().plain()
 ROWS = PLAIN.splitlines(keepends=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -265,11 +266,17 @@ def guard_output(output: str) -> None:
     """Refuse to overwrite anything that may be a log or a capture: audits are read-only.
 
     Raises:
-        UsageError: the file exists and looks like an input.
+        UsageError: the file exists and looks like an input, or has a second name that may be one.
     """
     path = Path(output)
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return  # nothing there, or nothing that can be written: opening it will say so
     is_input = parse_generation(path.name) is not None or path.name.endswith(_INPUT_SUFFIXES)
-    if path.exists() and (is_input or path.resolve() in _inputs()):
+    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+        raise UsageError(f"{output}: a file with several names (hard links) is not overwritten")
+    if is_input or path.resolve() in _inputs():
         hint = "choose another file; inputs are never changed"
         raise UsageError(f"{output}: this would overwrite an input", hint=hint)
 
