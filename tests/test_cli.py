@@ -305,3 +305,23 @@ def test_a_folder_that_cannot_be_listed_is_a_finding(tmp_path: Path, monkeypatch
     report = run_json("inspect", tmp_path, status=1)
     assert [finding["code"] for finding in report["findings"]] == ["log/unreadable"]
     assert_clean(run("inspect", tmp_path / "locked"), 2)
+
+
+@pytest.mark.parametrize("command", ["export", "requests"])
+def test_a_closed_pipe_and_a_full_disk_are_no_findings(command: str, tmp_path: Path) -> None:
+    session = two_turns()
+    for turn in range(300):
+        session.simple_turn("Again " + "x" * 1000, str(turn))
+    (tmp_path / "session.jsonl").write_bytes(session.plain())
+    words = [sys.executable, "-m", "dsh_audit", command, str(tmp_path)]
+    reader, writer = os.pipe()
+    os.close(reader)
+    closed = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (closed.returncode, closed.stderr) == (2, b"")
+    full = Path("/dev/full")
+    if full.exists():
+        with full.open("wb") as stream:
+            done = subprocess.run(words, stdout=stream, stderr=subprocess.PIPE, check=False)
+        assert done.returncode == 2
+        assert done.stderr.startswith(b"error: reading or writing failed: No space")

@@ -35,8 +35,21 @@ _COMMANDS = (
 )
 
 
+class _OutputClosedError(Exception):
+    """Whoever read the output has gone."""
+
+
 class _Commands(click.Group):
     """Imports a command only when it is used, so that start-up stays short."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; click itself would end a closed pipe with 1, which here means findings."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _OutputClosedError from None
+        except OSError as error:
+            raise AuditError(f"reading or writing failed: {error.strerror or type(error).__name__}") from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -108,7 +121,7 @@ def main(argv: list[str] | None = None) -> None:
         status = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", None)
-    except BrokenPipeError:
+    except (BrokenPipeError, _OutputClosedError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 2
     except MemoryError:
