@@ -129,6 +129,8 @@ def test_usage_is_made_of_disjoint_counts() -> None:
     parsed = parse_usage(counts)
     assert parsed == Usage(5, 7, 3, 2, 1) and parsed.prompt == 15
     broken: list[Any] = [None, [], {"inputTokens": -1, "outputTokens": 1}, {"inputTokens": 1.5, "outputTokens": 1}, {}]
+    broken += [{"inputTokens": True, "outputTokens": 1}]
+    broken += [{"inputTokens": 5, "outputTokens": 2, "cacheReadTokens": False}]
     assert not any(map(parse_usage, broken))
 
 
@@ -152,3 +154,25 @@ def test_own_price_files_win_and_broken_ones_are_told() -> None:
     lost = {**own, "models": [{"id": "a", "prices": [{"currency": "EUR", "calendar": "x", "source": "me"}]}]}
     with pytest.raises(UsageError):
         parse_prices(json.dumps(lost).encode(), name="own", schema=read_schema("prices"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("2.5", "NaN"),
+        ("2.5", "-Infinity"),
+        ("2.5", "1e300"),
+        ('"2.5"', '"' + "9" * 400 + '"'),
+        ("09:00", "25:99"),
+        ("12:00", "02:00"),
+    ],
+)
+def test_price_files_that_cannot_be_reckoned_with_are_refused(old: str, new: str) -> None:
+    calendar = {"utc_offset_minutes": 480, "weekdays": [1], "hours": [["09:00", "12:00"]]}
+    band = {"hit": 1, "miss": 2.5, "output": "2.5"}
+    price = {"currency": "EUR", "calendar": "c", "peak": band, "off_peak": band, "source": "me"}
+    own = {"schema": "dsh-audit/prices/1", "calendars": {"c": calendar}, "models": [{"id": "a", "prices": [price]}]}
+    text = json.dumps(own)
+    parse_prices(text.encode(), name="own", schema=read_schema("prices"))
+    with pytest.raises(UsageError):
+        parse_prices(text.replace(old, new).encode(), name="own", schema=read_schema("prices"))

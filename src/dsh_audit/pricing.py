@@ -20,6 +20,7 @@ from dsh_audit.events import Json
 
 MILLION = Decimal(1_000_000)
 _EARLIEST_MS = 1_000_000_000_000
+_DAY = 24 * 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ def parse_usage(value: Json) -> Usage | None:
         return None
     names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens", "reasoningTokens")
     counts = [value.get(name) for name in names]
-    if any(not isinstance(count, int) or count < 0 for count in counts if count is not None):
+    # In Python a boolean is an int.
+    if any(not isinstance(count, int) or isinstance(count, bool) or count < 0 for count in counts if count is not None):
         return None
     uncached, cached, written, output, reasoning = counts
     if uncached is None or output is None:
@@ -194,7 +196,7 @@ def parse_prices(data: bytes, *, name: str, schema: Mapping[str, Json]) -> Price
         UsageError: not JSON, or a key or value that the schema does not allow.
     """
     try:
-        raw = json.loads(data.decode("utf-8"), parse_float=Decimal)
+        raw = json.loads(data.decode("utf-8"), parse_float=Decimal, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: not a JSON price file: {error}") from None
     errors = sorted(Draft202012Validator(schema).iter_errors(raw), key=lambda error: list(map(str, error.path)))
@@ -205,6 +207,10 @@ def parse_prices(data: bytes, *, name: str, schema: Mapping[str, Json]) -> Price
         return PriceTable(raw)
     except (KeyError, ValueError, ArithmeticError) as error:
         raise UsageError(f"{name}: not a usable price file: {error}") from None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
 
 
 def _parse_entry(price: Mapping[str, Any], calendars: Mapping[str, Calendar]) -> _Entry:
@@ -218,15 +224,23 @@ def _parse_calendar(value: Mapping[str, Any]) -> Calendar:
     return Calendar(
         zone=timezone(timedelta(minutes=value["utc_offset_minutes"])),
         weekdays=frozenset(value["weekdays"]),
-        hours=tuple((_minute(start), _minute(end)) for start, end in value["hours"]),
+        hours=tuple(_span(start, end) for start, end in value["hours"]),
         holidays=frozenset(map(date.fromisoformat, value.get("holidays", ()))),
         working_days=frozenset(map(date.fromisoformat, value.get("working_days", ()))),
     )
 
 
 def _minute(text: str) -> int:
-    hour, minute = text.split(":")
-    return int(hour) * 60 + int(minute)
+    hour, minute = map(int, text.split(":"))
+    if minute > 59 or hour * 60 + minute > _DAY:
+        raise ValueError(f"{text} is no time of day")
+    return hour * 60 + minute
+
+
+def _span(start: str, end: str) -> tuple[int, int]:
+    if _minute(start) >= _minute(end):
+        raise ValueError(f"peak hours {start} to {end} do not end after they start; split them at midnight")
+    return _minute(start), _minute(end)
 
 
 def _time_ms(text: str | None) -> int:

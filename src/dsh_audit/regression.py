@@ -23,7 +23,7 @@ from dsh_audit.errors import UsageError
 from dsh_audit.finding import Finding, Where
 from dsh_audit.rules import cache as rules
 
-_PATTERN = re.compile(r"\s*([a-z][a-z0-9_.\-]*?)\s*(<=|>=|==|!=|<|>)\s*([+-])?(\d+(?:\.\d+)?|\.\d+)\s*(%)?\s*")
+_PATTERN = re.compile(r"\s*([a-z][a-z0-9_.\-]*?)\s*(<=|>=|==|!=|<|>)\s*([+-])?([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(%)?\s*")
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -59,7 +59,7 @@ def parse_threshold(text: str, metrics: Iterable[str]) -> Threshold:
     """Parse one threshold.
 
     Args:
-        metrics: the names that exist; a dotted name also exists when the part before its dot is listed with ``.*``.
+        metrics: the names that exist.
 
     Raises:
         UsageError: not of the grammar, or an unknown metric.
@@ -70,8 +70,12 @@ def parse_threshold(text: str, metrics: Iterable[str]) -> Threshold:
         raise UsageError(f"threshold {text!r}: not of the form METRIC OP NUMBER", hint=hint)
     metric, op, sign, digits, percent = match.groups()
     known = list(metrics)
-    if metric not in known and f"{metric.split('.')[0]}.*" not in known:
-        raise UsageError(f"threshold {text!r}: no number is called {metric}", hint=f"known: {', '.join(known)}")
+    if metric not in known:
+        family, dot, _ = metric.partition(".")
+        alike = [name for name in known if dot and name.startswith(f"{family}.")] or [
+            name for name in known if "." not in name
+        ]
+        raise UsageError(f"threshold {text!r}: no number is called {metric}", hint=f"known: {', '.join(alike)}")
     value = Decimal(digits) / (100 if percent else 1)
     if sign is None:
         return Threshold(text.strip(), metric, op, value, None)

@@ -17,7 +17,7 @@ from dsh_audit.audit import audit_cache
 from dsh_audit.capture import read_capture
 from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_model import CacheRow
-from dsh_audit.checks.cache_sum import CacheReport
+from dsh_audit.checks.cache_sum import METRICS, CacheReport
 from dsh_audit.checks.provider_rules import parse_rules
 from dsh_audit.cli import common
 from dsh_audit.cli.golden_cases import Task, check_case, read_log
@@ -44,8 +44,6 @@ __all__ = [
 _ACCEPTED = ("identical", "identical-except-unlogged")
 _NOT_PREFIX = frozenset({"idle-expiry", "too-soon", "look-back", "side-request", "provider-miss", "retry"})
 _OPPOSITE = {">=": "<", "<=": ">", "==": "!=", "!=": "=="}
-_METRICS = ("requests", "steps", "busts", "busts.*", "unexplained", "hit_rate", "predicted_hit_rate", "cost")
-_MORE_METRICS = ("bust_cost", "cost_per_request", "cost_per_step", "unpriced", "no_data", "tokens.*")
 
 PathLike = str | Path
 Deployed = PathLike | Deployment | None
@@ -146,7 +144,7 @@ def assert_cache(
     numbers = flatten(report.summary.to_json())
     failed = []
     for text in thresholds:
-        threshold = parse_threshold(_denied(text), (*_METRICS, *_MORE_METRICS))
+        threshold = parse_threshold(_denied(text), METRICS)
         failed += [(text, finding) for finding in check_thresholds([threshold], numbers, None, report.log.where())]
     if failed:
         lines = [f"  {text}: {finding.message.partition(': ')[2]}" for text, finding in failed]

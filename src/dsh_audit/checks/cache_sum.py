@@ -5,13 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 from dsh_audit.checks.cache_model import CacheRow, Money, number
+from dsh_audit.checks.causes import Cause
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.deployment import Used
 from dsh_audit.finding import Finding
 from dsh_audit.log import SessionLog
+
+METRICS = (
+    "requests",
+    "steps",
+    "busts",
+    "unexplained",
+    "hit_rate",
+    "predicted_hit_rate",
+    "cost",
+    "bust_cost",
+    "cost_per_request",
+    "cost_per_step",
+    "unpriced",
+    "no_data",
+    *(f"tokens.{name}" for name in ("prompt", "cached", "uncached", "written", "output", "lost")),
+    *(f"busts.{cause}" for cause in get_args(Cause)),
+)
+"""Names of the numbers of a summary, as thresholds know them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import click
 
 from dsh_audit.audit import audit_cache
 from dsh_audit.checks.cache import CacheOptions
-from dsh_audit.checks.cache_sum import CacheReport
+from dsh_audit.checks.cache_sum import METRICS, CacheReport
 from dsh_audit.checks.provider_rules import parse_rules
 from dsh_audit.cli import common
 from dsh_audit.cli.output import reporting
@@ -28,23 +28,6 @@ from dsh_audit.report.cache import ledger_rows, rank, render_cache, render_csv, 
 from dsh_audit.report.cache_cases import report_cache
 from dsh_audit.report.json import render_json
 from dsh_audit.report.model import Report
-
-METRICS = (
-    "requests",
-    "steps",
-    "busts",
-    "busts.*",
-    "unexplained",
-    "hit_rate",
-    "predicted_hit_rate",
-    "cost",
-    "bust_cost",
-    "cost_per_request",
-    "cost_per_step",
-    "unpriced",
-    "no_data",
-    "tokens.*",
-)
 
 
 def price_options(command: common.F) -> common.F:
