@@ -125,3 +125,10 @@ def test_own_events_of_a_seeded_log_start_after_the_seed() -> None:
     session = two_turns()
     session.rows[0] = {**session.rows[0], "seedLength": 5}
     assert session.log().own_from() == 5
+
+
+def test_a_seed_longer_than_the_log_is_told() -> None:
+    session = two_turns()
+    session.rows[0] = {**session.rows[0], "seedLength": 9999}
+    _, codes, _ = read(session.plain())
+    assert codes == ["log/seed-length"]

@@ -199,6 +199,10 @@ class EventReader:
             container.decoded_bytes,
         )
         stats.rows, stats.frames, stats.sha256 = container.rows, container.frames, container.sha256
+        seed = self.log.session_header.seed_length
+        if seed is not None and seed > stats.events and self.through is None and self.stopped_at is None:
+            message = f"seedLength is {seed}, the log has {stats.events} events"
+            self.findings.append(Finding(rules.SEED_LENGTH, message, self.log.where(line=1)))
         for issue in container.issues:
             self.findings.append(container_finding(self.log, issue))
             if issue.kind not in ("first-frame", "open-row", "torn") and self.stopped_at is None:

@@ -226,11 +226,11 @@ def _by_content(first: Sequence[RunRequest], second: Sequence[RunRequest]) -> li
 def _compare(
     one: RunRequest | None, two: RunRequest | None, normalise: tuple[Normalise, Normalise] | None
 ) -> RequestDiff:
-    if one is None or two is None:
-        present = one or two
-        assert present is not None
-        status: Status = "only-second" if one is None else "only-first"
-        return RequestDiff(one and one.ident, two and two.ident, present.title, status)
+    if one is None:
+        assert two is not None
+        return RequestDiff(None, two.ident, two.title, "only-second")
+    if two is None:
+        return RequestDiff(one.ident, None, one.title, "only-first")
     if one.digest is not None and one.digest == two.digest:
         return RequestDiff(one.ident, two.ident, two.title, "same")
     left, right = one.load_body(), two.load_body()

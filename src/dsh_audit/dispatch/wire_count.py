@@ -17,6 +17,9 @@ def count_failure(failure: Json, *, marked: bool) -> WireCount:
     Args:
         failure: the logged failure object.
         marked: a delivery marker lies between call and settlement, which proves a 2xx answer.
+
+    Hops of a redirect that the HTTP client follows by itself, and a second post after a stale file id, are not counted:
+    no log shows them.
     """
     detail = failure if isinstance(failure, dict) else {}
     code = str(detail.get("code", ""))

@@ -86,6 +86,13 @@ NO_SESSION_HEADER = Rule(
     advice="Session id and format version are assumed; add the header line to check them.",
     example="no session header; format 0 assumed",
 )
+SEED_LENGTH = Rule(
+    code="log/seed-length",
+    severity=Severity.WARNING,
+    title="The session header claims more inherited events than the log holds; no event counts as the session's own.",
+    advice="The log was cut, or its header was edited; look at the parent session for the requests.",
+    example="seedLength is 9999, the log has 56 events",
+)
 UNREADABLE = Rule(
     code="log/unreadable",
     severity=Severity.ERROR,
