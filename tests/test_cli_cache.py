@@ -71,6 +71,8 @@ def test_bad_limits_and_prices_are_usage_errors(logs: tuple[Path, Path], tmp_pat
         ("--fail-on", "bust>0"),
         ("--fail-on", "busts>+0"),
         ("--prices", str(tmp_path / "none.json")),
+        ("--prices", "/dev/zero"),
+        ("--deployment", "/dev/zero"),
         ("--provider-rules", "nobody"),
         ("--capture", str(tmp_path / "none")),
     ):

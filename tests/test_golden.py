@@ -227,6 +227,21 @@ def test_a_broken_golden_file_is_told_and_hides_no_other(data: bytes, why: str, 
     assert why in golden("list", cases).stdout.decode()
 
 
+@pytest.mark.parametrize("path", ["/dev/zero", "/etc/passwd", "C:/x", "a\0b"])
+@pytest.mark.parametrize("member", ["log", "deployment"])
+def test_a_case_cannot_name_files_by_absolute_paths(member: str, path: str, cases: Path) -> None:
+    content = json.loads((cases / "tools.golden.json").read_bytes())
+    if member == "log":
+        content["log"]["path"] = path
+    else:
+        content["deployment"] = path
+    (cases / "hostile.golden.json").write_text(json.dumps(content))
+    found = {case["name"]: case for case in check(cases, status=1)["cases"]}
+    assert found["tools"]["state"] == "matched"
+    assert found["hostile"]["state"] == "missing"
+    assert "not a path relative to the golden file" in found["hostile"]["reason"]
+
+
 def test_parse_is_the_inverse_of_render(cases: Path) -> None:
     data = (cases / "tools.golden.json").read_bytes()
     assert render_case(parse_case(data, name="tools")) == data

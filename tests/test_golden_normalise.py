@@ -63,7 +63,10 @@ def test_every_built_in_is_tested_and_placeholders_are_stable() -> None:
         assert every.text(once) == once
 
 
-@pytest.mark.parametrize("text", ["nothing", "own=(", "=x", "a b=x", "own =x"])
+BAD = ["nothing", "own=(", "=x", "a b=x", "own =x", "own=a{99999999999}", "own=" + "(" * 9999]
+
+
+@pytest.mark.parametrize("text", BAD)
 def test_bad_normalisers_are_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_normaliser(text)

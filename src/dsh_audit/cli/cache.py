@@ -127,11 +127,7 @@ def read_options(
     data = (resources.files("dsh_audit") / "data" / "prices.json").read_bytes()
     name = "built-in prices"
     if prices is not None:
-        name = prices
-        try:
-            data = Path(prices).read_bytes()
-        except OSError as error:
-            raise UsageError(f"{prices}: cannot be read: {error.strerror}") from None
+        name, data = prices, common.read_binary_file(prices)
     table = parse_prices(data, name=name, schema=common.read_schema("prices"))
     book = parse_rules(
         (resources.files("dsh_audit") / "data" / "cache_rules.json").read_bytes(), chosen=rules, grain=grain

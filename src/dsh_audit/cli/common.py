@@ -17,7 +17,7 @@ import orjson
 
 from dsh_audit.cli.config import META_KEY
 from dsh_audit.deployment import Deployment, parse_deployment
-from dsh_audit.errors import AuditError, DeploymentError, LogError, UsageError
+from dsh_audit.errors import AuditError, LogError, UsageError
 from dsh_audit.finding import Finding, Where
 from dsh_audit.generations import SessionHistory, build_history
 from dsh_audit.locate import SessionFiles, parse_generation, read_sessions, require_one
@@ -28,6 +28,9 @@ from dsh_audit.wire.pi.catalogue import read_catalog
 
 _INPUT_SUFFIXES = (".body", ".meta.json", ".har", ".zstd", ".zip", ".golden.json", ".golden.json.new")
 """Files that no report is written over, wherever they lie."""
+
+_MAX_FILE_BYTES = 64_000_000
+"""No deployment, price or text file is larger; a device may have no end."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -119,20 +122,32 @@ def read_schema(name: str) -> dict[str, Any]:
     return schema
 
 
-def read_binary_file(path: str, what: str) -> bytes:
-    """A file that the user named."""
+def read_binary_file(path: str, what: str = "") -> bytes:
+    """A file that the user named.
+
+    Args:
+        what: it is, for the message.
+
+    Raises:
+        UsageError: it cannot be read, or is larger than any such file.
+    """
+    named = f"{what} {path}" if what else path
     try:
-        return Path(path).read_bytes()
+        with Path(path).open("rb") as stream:
+            data = stream.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"{what} {path}: cannot be read: {error.strerror}") from None
+        raise UsageError(f"{named}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{named}: cannot be read: no file has such a name") from None
+    if len(data) > _MAX_FILE_BYTES:
+        raise UsageError(f"{named}: larger than {_MAX_FILE_BYTES} bytes")
+    return data
 
 
 def read_text_file(path: str, what: str) -> str:
     """A UTF-8 text file that the user named."""
     try:
-        return Path(path).read_bytes().decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"{what} {path}: cannot be read: {error.strerror}") from None
+        return read_binary_file(path, what).decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{what} {path}: not UTF-8 text") from None
 
@@ -147,10 +162,7 @@ def read_deployment(deployment_file: str | None, constants: Iterable[str]) -> De
         texts[name] = read_text_file(path, "constant")
     if deployment_file is None:
         return Deployment({}, texts)
-    try:
-        data = Path(deployment_file).read_bytes()
-    except OSError as error:
-        raise DeploymentError(f"{deployment_file}: cannot be read: {error.strerror}") from None
+    data = read_binary_file(deployment_file)
     folder = Path(deployment_file).parent
     deployment = parse_deployment(
         data,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from dsh_audit import ecma
@@ -220,10 +221,10 @@ def parse_case(data: bytes, *, name: str) -> GoldenCase:
 
 def _case(raw: dict[str, Json]) -> GoldenCase:
     case = GoldenCase(
-        log=_optional(raw["log"]["path"], str),
+        log=_relative(raw["log"]["path"]),
         session_id=_of(raw["log"]["session_id"], str),
         format_version=_of(raw["log"]["format_version"], int),
-        deployment=_optional(raw["deployment"], str),
+        deployment=_relative(raw["deployment"]),
         recorded_by=_of(raw["recorded_by"], str),
         full=_of(raw["full"], bool),
         normalisers=tuple(map(_normaliser, raw["normalisers"])),
@@ -301,6 +302,13 @@ def _of(value: Json, kind: type) -> Any:
 
 def _optional(value: Json, kind: type) -> Any:
     return None if value is None else _of(value, kind)
+
+
+def _relative(value: Json) -> Any:
+    path: str | None = _optional(value, str)
+    if path is not None and (PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive or "\0" in path):
+        raise ValueError(f"{path[:80]!r} is not a path relative to the golden file")
+    return path
 
 
 def _digest(value: Json) -> str:

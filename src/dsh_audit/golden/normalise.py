@@ -71,7 +71,7 @@ class Normaliser:
             object.__setattr__(self, "placeholder", default)
         try:
             re.compile(self.pattern or "")
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise UsageError(f"normaliser {self.name}: not a regular expression: {error}") from None
 
     def to_json(self) -> dict[str, Any]:
