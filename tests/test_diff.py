@@ -67,14 +67,23 @@ def test_identical_except_unlogged(fidelity: Fidelity) -> None:
 def test_a_field_that_was_rebuilt_is_compared() -> None:
     captured = extended(LOG, PACKAGES)
     replayed = body().extended([Fragment(b"," + LOG)])
-    assert unlogged(diff_body(captured, replayed)) == [
-        ("dsh_plugin_packages", len(BASE) + len(LOG) + 1, len(PACKAGES))
-    ]
+    assert unlogged(diff_body(captured, replayed)) == [("dsh_plugin_packages", len(BASE) + len(LOG) + 1, len(PACKAGES))]
     assert diff_body(captured[:-1] + b"," + LOG + b"}", replayed).verdict is Verdict.SAME_JSON
     other = body().extended([Fragment(b',"dsh_session_log": {"events":[1]}', 9)])
     diff = diff_body(captured, other)
     assert diff.verdict is Verdict.DIFFERENT and diff.first_difference is not None
     assert (diff.first_difference.pointer, diff.first_difference.seq) == ("/dsh_session_log/events", 9)
+
+
+def test_an_unlogged_field_before_one_that_was_rebuilt() -> None:
+    replayed = body().extended([Fragment(b"," + PACKAGES)])
+    log = b'"dsh_session_log":{"events":[]}'
+    diff = diff_body(extended(log, PACKAGES), replayed)
+    assert diff.verdict is Verdict.IDENTICAL_EXCEPT_UNLOGGED
+    assert (unlogged(diff), diff.notes) == ([("dsh_session_log", len(BASE), len(log))], ())
+    assert diff_body(extended(log, PACKAGES, log), replayed).verdict is Verdict.SAME_JSON
+    early = extended(PACKAGES).replace(b'{"model"', b"{" + log + b',"model"', 1)
+    assert diff_body(early, replayed).verdict is Verdict.SAME_JSON
 
 
 @pytest.mark.parametrize(
@@ -90,7 +99,7 @@ def test_a_field_that_was_rebuilt_is_compared() -> None:
         (b',"x":[1}}', Verdict.DIFFERENT),
         (b',"x":nul}', Verdict.DIFFERENT),
         (b',"x":}', Verdict.DIFFERENT),
-        (b',x:1}', Verdict.DIFFERENT),
+        (b",x:1}", Verdict.DIFFERENT),
         (b",}", Verdict.DIFFERENT),
         (b"", Verdict.DIFFERENT),
         (b"} ", Verdict.SAME_JSON),

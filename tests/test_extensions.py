@@ -101,6 +101,9 @@ def with_log(value: bytes, packages: bytes | None = None) -> bytes:
     return BASE[:-1] + b',"dsh_session_log":' + value + tail + b"}"
 
 
+_UNCAPPED = Deployment({"extensions": {"session_log_max_bytes": 1 << 20}})
+
+
 def toy_log() -> tuple[ToyLog, list[Request]]:
     """Two answered steps: seqs 0-2 and marker 3, settlement 4; 5-6 and marker 7, settlement 8."""
     log = ToyLog()
@@ -285,10 +288,14 @@ def test_a_failed_attempt_offers_the_last_events() -> None:
     extension = extensions.extend(failed, encoded())
     assert extension.body.to_bytes() == BASE
     assert "not logged" in extension.notes[0]
+    exact = Extensions(log, _UNCAPPED)
     for through, is_allowed in ((11, True), (10, True), (9, False), (12, False)):
         captured = with_log(field_bytes(log, 6, through))
-        extension = extensions.extend(failed, encoded(), captured)
+        extension = exact.extend(failed, encoded(), captured)
         assert (extension.body.to_bytes() == captured) is is_allowed
+    capped = with_log(field_bytes(log, 6, 8))
+    extension = extensions.extend(failed, encoded(), capped)
+    assert extension.body.to_bytes() == capped and "a smaller maxBytes" in extension.notes[0]
 
 
 def test_an_answer_without_marker_had_no_field() -> None:
@@ -329,7 +336,7 @@ def test_one_shot_calls_see_their_own_opening() -> None:
     call = request(log, title, kind="title", outcome="open", opened=title, settled=None)
     assert Extensions(log, Deployment()).extend(call, encoded(), captured).body.to_bytes() == captured
     early = with_log(field_bytes(log, 6, 8))
-    assert Extensions(log, Deployment()).extend(call, encoded(), early).body.to_bytes() != early
+    assert Extensions(log, _UNCAPPED).extend(call, encoded(), early).body.to_bytes() != early
 
 
 def test_two_titles_with_equal_ends() -> None:
@@ -355,6 +362,33 @@ def test_a_marker_that_lands_between_preparation_and_acceptance() -> None:
     second = late.mark(3)
     assert Extensions(late, Deployment()).extend(request(late, 4, second), encoded()).span == Span(1, 3, 4)
     assert title == 2
+
+
+def test_a_title_that_is_accepted_after_the_loop_went_on() -> None:
+    log = ToyLog()
+    log.add("step/start")
+    opened = log.add("session/title-llm-request")
+    log.mark(1)
+    log.add("assistant/message")
+    late = log.mark(1)
+    title = request(log, opened, late, kind="title", opened=opened, settled=None)
+    extensions = Extensions(log, Deployment())
+    assert next(extensions.spans(title)) == Span(-1, 1, late)
+    assert extensions.explain(title, -1, 1) == Span(-1, 1, late)
+    refused = request(log, opened, kind="title", opened=opened, settled=None, outcome="open")
+    assert next(extensions.spans(refused)) == Span(-1, 1, None)
+
+
+def test_a_field_without_marker_is_a_guess_that_the_deployment_may_ask_for() -> None:
+    log, failed = _unmarked("failed")
+    silent = Extensions(log, Deployment()).extend(failed, encoded())
+    assert (silent.body.to_bytes(), silent.span) == (BASE, None)
+    extensions = Extensions(log, Deployment({"extensions": {"session_log": "on"}}))
+    assumed = extensions.extend(failed, encoded())
+    assert assumed.span == next(extensions.spans(failed)) and assumed.span is not None
+    assert assumed.body.to_bytes() == with_log(field_bytes(log, assumed.span.after, assumed.span.through))
+    assert "guess" in assumed.notes[0]
+    assert extensions.extend(failed, encoded(), BASE).span is None
 
 
 class TestCap:

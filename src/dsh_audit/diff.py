@@ -204,7 +204,20 @@ def _diff_bytes(captured: bytes, replayed: Body, at: int, notes: tuple[str, ...]
     values = _compare_values(captured, base)
     if not values.is_same:
         return BodyDiff(Verdict.DIFFERENT, first, changes=values.changes, notes=(*notes, *values.notes))
+    if values.unlogged and _without_tail_members(captured, values.unlogged) == base:
+        return BodyDiff(Verdict.IDENTICAL_EXCEPT_UNLOGGED, unlogged=values.unlogged, notes=notes)
     return BodyDiff(Verdict.SAME_JSON, first, values.unlogged, notes=(*notes, *values.notes))
+
+
+def _without_tail_members(captured: bytes, fields: tuple[UnloggedField, ...]) -> bytes | None:
+    """The captured bytes without extension fields that stand among others at the end; None when they do not."""
+    names = [member.name for member in scan_members(captured, captured.index(b"{") + 1)]
+    tail = names[names.index(fields[0].name) :]
+    if len(set(tail)) != len(tail) or not set(tail).issubset(EXTENSION_FIELDS):
+        return None
+    for field in reversed(fields):
+        captured = captured[: field.offset - 1] + captured[field.offset + field.size :]
+    return captured
 
 
 def _diff_partial(captured: bytes, replayed: Body, at: int) -> BodyDiff:
@@ -241,9 +254,7 @@ def _near(data: bytes, path: tuple[str | int, ...]) -> int:
     return at if at is not None else locate(data, path[:-1]) or 0
 
 
-def _first_difference(
-    captured: bytes, replayed: Body, base: bytes, at: int, replayed_at: int
-) -> FirstDifference:
+def _first_difference(captured: bytes, replayed: Body, base: bytes, at: int, replayed_at: int) -> FirstDifference:
     return FirstDifference(
         offset=at,
         pointer=pointer_at(captured, at),

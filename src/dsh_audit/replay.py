@@ -78,7 +78,7 @@ class Rebuilt:
             "recomputed": dispatch.recomputed,
             "settled_seq": dispatch.settled_seq,
             "claim": self.encoded.claim,
-            "why": list(self.encoded.why),
+            "why": [*self.encoded.why, *(extension.notes if extension is not None else ())],
             "unlogged": [item.to_json() for item in used],
             "body": None if body is None else {"size": body.size_bytes, "sha256": body.sha256()},
         }

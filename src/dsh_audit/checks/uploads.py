@@ -158,6 +158,7 @@ class _Session:
         self._sent = _Sent(native_from)
         self._uploads: list[Upload] = []
         self._possible: list[int] = []
+        self._used_markers: set[tuple[int, int | None]] = set()
         self._findings: list[Finding] = []
 
     def take(self, rebuilt: Rebuilt, exchanges: Sequence[Exchange]) -> None:
@@ -167,10 +168,13 @@ class _Session:
         if shown:
             self._uploads += shown
             return
-        span = next(extensions.spans(rebuilt.request), None)
+        spans = extensions.spans(rebuilt.request)
+        version = rebuilt.log.version
+        span = next((span for span in spans if (version, span.marker_seq) not in self._used_markers), None)
         if span is None or rebuilt.encoded.protocol not in _URLS:
             return
         if span.marker_seq is not None:
+            self._used_markers.add((version, span.marker_seq))
             self._uploads.append(self._proven(rebuilt, span, extensions))
         elif not exchanges:
             self._possible.append(rebuilt.index)
@@ -206,6 +210,8 @@ class _Session:
             return
         found = extensions.explain(rebuilt.request, sent.after, sent.through)
         span = found or Span(sent.after, sent.through)
+        if found is not None and found.marker_seq is not None:
+            self._used_markers.add((rebuilt.log.version, found.marker_seq))
         value = None if found is None else extensions.value(found)
         verified = body[sent.at : sent.at + sent.size_bytes] == value
         markers = extensions.markers(rebuilt.request)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from dsh_audit.dispatch.compaction_range import Retention, find_ranges
 from dsh_audit.dispatch.model import Dispatch, Outcome, Prepared, WireCount
+from dsh_audit.dispatch.steps import StepTracker
 from dsh_audit.dispatch.wire_count import MARKED
 from dsh_audit.events import SHAPE_ERRORS, Event, Json, as_object
 from dsh_audit.projection.state import SessionState, Snapshot
@@ -20,8 +21,44 @@ _COMPACTION_OPEN = WireCount(0, 1, "the compaction was cancelled or never finish
 
 @dataclass(slots=True)
 class _OpenTitle:
+    """A title call without an answer.
+
+    Args:
+        markers: delivery markers that are its own; several where it cannot be told which.
+        shared: a marker that is its own or that of the step request under way then.
+    """
+
     prepared: Prepared
     turns_left: int = 2
+    markers: tuple[int, ...] = ()
+    shared: int | None = None
+
+    def claim(self, seq: int, steps: StepTracker) -> bool:
+        """Take a marker that may be the title's; returns whether it cannot be the step's."""
+        if steps.awaits_marker:
+            self.shared = seq
+            return False
+        is_either = self.shared in steps.pending_markers
+        self.markers = (self.shared, seq) if is_either and self.shared is not None else (seq,)
+        return not is_either
+
+    def settle_shared(self, steps: StepTracker) -> bool:
+        """Take the shared marker from a step that is still under way; returns whether there is one."""
+        return self.shared is not None and self._take(self.shared, steps)
+
+    def settle_answered(self, steps: StepTracker) -> None:
+        """An answered title was accepted before: without a marker of its own, the step's pending one is its."""
+        opened = self.prepared.dispatch.opened_seq
+        late = next((seq for seq in steps.pending_markers if seq > opened), None)
+        if late is not None and not self.markers:
+            self._take(late, steps)
+
+    def _take(self, seq: int, steps: StepTracker) -> bool:
+        if seq not in steps.pending_markers:
+            return False
+        steps.drop_marker(seq)
+        self.markers = (seq,)
+        return True
 
 
 @dataclass(slots=True)
@@ -53,27 +90,33 @@ class OneShots:
         compaction = self._compaction.event.seq if self._compaction else None
         return min((seq for seq in (title, compaction) if seq is not None), default=None)
 
-    def claims_marker(self, event: Event) -> bool:
-        """Whether a delivery marker belongs to the open compaction: its ``throughSeq`` is not before the opening."""
-        if self._compaction is None or not _reaches(event, self._compaction.event.seq):
+    def claims_marker(self, event: Event, steps: StepTracker) -> bool:
+        """Whether a delivery marker belongs to an open one-shot call and not to a step request under way.
+
+        Its ``throughSeq`` is not before the opening event, unless a size cap cut the field.
+        """
+        through = as_object(event.data).get("throughSeq")
+        if not isinstance(through, int):
             return False
-        self._compaction.markers.append(event.seq)
-        return True
+        compaction = self._compaction
+        if compaction is not None and through >= compaction.event.seq:
+            compaction.markers.append(event.seq)
+            return True
+        title = self._title
+        if title is not None and not title.markers:
+            if through >= title.prepared.dispatch.opened_seq:
+                return title.claim(event.seq, steps)
+            if title.settle_shared(steps):
+                return False
+            if compaction is None and not steps.awaits_marker:
+                title.markers = (event.seq,)
+                return True
+        if compaction is not None and not compaction.markers:
+            compaction.markers.append(event.seq)
+            return True
+        return False
 
-    def may_claim(self, event: Event) -> bool:
-        """Whether a delivery marker may belong to the open title call, which has none so far."""
-        if self._title is None or self._title.prepared.dispatch.marker_seqs:
-            return False
-        return _reaches(event, self._title.prepared.dispatch.opened_seq)
-
-    def mark_title(self, event: Event) -> None:
-        """Give a delivery marker to the open title call."""
-        if self._title is not None:
-            prepared = self._title.prepared
-            dispatch = replace(prepared.dispatch, marker_seqs=(event.seq,), wire=MARKED)
-            self._title.prepared = replace(prepared, dispatch=dispatch)
-
-    def see(self, event: Event, state: SessionState, failure_code: str) -> list[Prepared]:
+    def see(self, event: Event, state: SessionState, steps: StepTracker) -> list[Prepared]:
         """Take note of an event before it is applied to ``state``; returns the calls that are decided by it."""
         kind = event.type
         if kind == "session/title-llm-request":
@@ -81,12 +124,12 @@ class OneShots:
             self._title = _OpenTitle(_one_shot("title", event, state, _LOGGED_FIRST))
             return done
         if kind == "session/title":
-            return self._title_answer(event)
+            return self._title_answer(event, steps)
         if kind == "web/deepseek-search-llm-request":
             return [_one_shot("web-search", event, state, _LOGGED_FIRST)]
         if kind == "compaction/start":
             done = self._close_compaction(None)
-            overflow = failure_code == "CONTEXT_WINDOW_EXCEEDED"
+            overflow = steps.last_failure_code == "CONTEXT_WINDOW_EXCEEDED"
             self._compaction = _OpenCompaction(event, state.snapshot(), overflow)
             return done
         if kind == "compaction/summary" and self._compaction is not None:
@@ -105,21 +148,30 @@ class OneShots:
         """The calls that were open when the log or the process ended."""
         return [*self._close_title(), *self._close_compaction(None)]
 
-    def _title_answer(self, event: Event) -> list[Prepared]:
+    def _title_answer(self, event: Event, steps: StepTracker) -> list[Prepared]:
         source = event.data.get("source") if isinstance(event.data, dict) else None
-        if self._title is None or not isinstance(source, dict) or source.get("kind") == "fallback":
+        title = self._title
+        if title is None or not isinstance(source, dict) or source.get("kind") == "fallback":
             return []
-        prepared = self._title.prepared
-        wire = prepared.dispatch.wire if prepared.dispatch.marker_seqs else _TITLE_SENT
+        title.settle_answered(steps)
         dispatch = replace(
-            prepared.dispatch, wire=wire, outcome="completed", settled_seq=event.seq, settled_time_ms=event.time
+            title.prepared.dispatch,
+            wire=_TITLE_SENT,
+            outcome="completed",
+            settled_seq=event.seq,
+            settled_time_ms=event.time,
         )
-        self._title.prepared = replace(prepared, dispatch=dispatch)
+        title.prepared = replace(title.prepared, dispatch=dispatch)
         return self._close_title()
 
     def _close_title(self) -> list[Prepared]:
         title, self._title = self._title, None
-        return [] if title is None else [title.prepared]
+        if title is None:
+            return []
+        if not title.markers:
+            return [title.prepared]
+        dispatch = replace(title.prepared.dispatch, marker_seqs=title.markers, wire=MARKED)
+        return [replace(title.prepared, dispatch=dispatch)]
 
     def _close_compaction(self, end: Event | None) -> list[Prepared]:
         opened, self._compaction = self._compaction, None
@@ -192,15 +244,3 @@ def _compaction_wire(opened: _OpenCompaction, error: Json) -> WireCount:
     if isinstance(error, str) and "not smaller" in error:
         return _REMOTE_FAILURE
     return _COMPACTION_OPEN
-
-
-def _reaches(marker: Event, seq: int) -> bool:
-    """Whether a delivery marker's ``throughSeq`` is not before a seq."""
-    through = marker.data.get("throughSeq") if isinstance(marker.data, dict) else None
-    return isinstance(through, int) and through >= seq
-
-
-def is_fallback_title(event: Event) -> bool:
-    """Whether an event sets a title that no model gave, made before any answer."""
-    source = event.data.get("source") if event.type == "session/title" and isinstance(event.data, dict) else None
-    return isinstance(source, dict) and source.get("kind") == "fallback"

@@ -7,18 +7,13 @@ from collections.abc import Iterable, Iterator
 from dsh_audit.dispatch.chunks import ChunkAttempts
 from dsh_audit.dispatch.compaction_range import Retention
 from dsh_audit.dispatch.model import Prepared
-from dsh_audit.dispatch.oneshots import OneShots, is_fallback_title
+from dsh_audit.dispatch.oneshots import OneShots
 from dsh_audit.dispatch.settlements import SettlementAttempts
 from dsh_audit.dispatch.steps import StepTracker
 from dsh_audit.events import Event
 from dsh_audit.projection.state import SessionState
 
 _MARKER = "session-log-deepseek/delivery-accepted"
-_DECIDES = {
-    *("assistant/chunk", "assistant/message", "assistant/attempt", "step/end", "turn/end"),
-    *("session/title", "session/title-llm-request", "session/end-seed"),
-}
-"""Event types that settle a step or a title call."""
 
 
 class DispatchScanner:
@@ -37,7 +32,6 @@ class DispatchScanner:
         attempts = ChunkAttempts if format_version < 2 else SettlementAttempts
         self._attempts: ChunkAttempts | SettlementAttempts = attempts(self._steps)
         self._held: list[Prepared] = []
-        self._contested: list[Event] = []
 
     def see(self, event: Event, state: SessionState) -> list[Prepared]:
         """Take note of an event; ``state`` must hold exactly the events before it.
@@ -48,41 +42,16 @@ class DispatchScanner:
         if event.seq < self._own_from:
             return []
         if event.type == _MARKER:
-            self._see_marker(event)
+            if not self._oneshots.claims_marker(event, self._steps):
+                self._steps.add_marker(event)
             return []
-        if self._contested and event.type in _DECIDES and not is_fallback_title(event):
-            self._share_markers(is_title_done=event.type == "session/title")
         self._attempts.see(event, state)
         self._held += self._steps.see(event, state)
-        self._held += self._oneshots.see(event, state, self._steps.last_failure_code)
+        self._held += self._oneshots.see(event, state, self._steps)
         return self._release() if self._held else []
-
-    def _see_marker(self, event: Event) -> None:
-        if self._oneshots.claims_marker(event):
-            return
-        if not self._oneshots.may_claim(event):
-            self._steps.add_marker(event)
-        elif self._steps.is_waiting:
-            self._contested.append(event)
-        else:
-            self._oneshots.mark_title(event)
-
-    def _share_markers(self, *, is_title_done: bool) -> None:
-        """Share the markers that an open title and an open step may both have caused.
-
-        One that is answered has one: the step, unless it has an earlier marker or the title was answered first.
-        """
-        contested, self._contested = self._contested, []
-        title_at = 0 if self._steps.has_marker or is_title_done else 1
-        for at, event in enumerate(contested):
-            if at == title_at and self._oneshots.may_claim(event):
-                self._oneshots.mark_title(event)
-            else:
-                self._steps.add_marker(event)
 
     def finish(self, state: SessionState) -> list[Prepared]:
         """The dispatches that were open at the end of the log."""
-        self._share_markers(is_title_done=False)
         self._held += self._steps.finish(state, None)
         self._held += self._oneshots.finish()
         return self._release()

@@ -100,14 +100,20 @@ class StepTracker:
         return None if self._step is None else self._step.start_seq
 
     @property
-    def is_waiting(self) -> bool:
-        """A step is open, so a delivery marker may be its own."""
-        return self._step is not None
+    def pending_markers(self) -> tuple[int, ...]:
+        """Markers since the last settlement of the step."""
+        return () if self._step is None else tuple(self._step.markers)
 
     @property
-    def has_marker(self) -> bool:
-        """The open step has a delivery marker that no attempt took so far."""
-        return self._step is not None and bool(self._step.markers)
+    def awaits_marker(self) -> bool:
+        """Whether a request of the step may be under way whose delivery marker has not come."""
+        current = self._step
+        return current is not None and not current.markers and (not current.attempts or self._due is not None)
+
+    def drop_marker(self, seq: int) -> None:
+        """Forget a pending marker that turned out to be another call's."""
+        if self._step is not None:
+            self._step.markers.remove(seq)
 
     def begin(self, turn: Json, step: Json, state: SessionState, event: Event) -> Attempt:
         """Open an attempt; its prefix is everything applied to ``state`` so far."""

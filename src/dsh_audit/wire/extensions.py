@@ -110,12 +110,14 @@ class Extensions:
         for marker in proven:
             first, last = self._prepared(request, marker, limits)
             for after in self._window.confirmations(first, last):
-                yield Span(after, marker.through, marker.seq, first)
+                if after < marker.through:
+                    yield Span(after, marker.through, marker.seq, first)
         if proven or not self._may_be_unmarked(request):
             return
         last = limits[1]
         first = max(self._opening(request, last), limits[0], last - _LATEST)
-        for prepared in range(last, first - 1, -1):
+        ends = range(first, last + 1) if _is_racing(request) else range(last, first - 1, -1)
+        for prepared in ends:
             after = self._window.confirmed(prepared)
             through = self._capped(after, prepared)
             if through > after:
@@ -156,10 +158,17 @@ class Extensions:
                 return allowed
             notes.append(f"the log allows no afterSeq {sent.after} with throughSeq {sent.through} here")
         elif not self._markers(request):
-            if self._may_be_unmarked(request) and self.is_expected():
-                notes.append("no delivery marker: whether dsh_session_log was sent is not logged")
-            return None
+            return self._assume(request, notes)
         return next(self.spans(request), None)
+
+    def _assume(self, request: Request, notes: list[str]) -> Span | None:
+        """The range of a request without marker: the likeliest one where the deployment says that it was sent."""
+        span = next(self.spans(request), None) if self._look_up("session_log") == "on" else None
+        if span is not None:
+            notes.append(f"no delivery marker: that dsh_session_log ends with seq {span.through} is a guess")
+        elif self._may_be_unmarked(request) and self.is_expected():
+            notes.append("no delivery marker: whether dsh_session_log was sent is not logged")
+        return span
 
     def _allow(self, request: Request, sent: Span, notes: list[str]) -> Span | None:
         """Whether a call prepared somewhere in its possible interval can have sent a range."""
@@ -175,9 +184,16 @@ class Extensions:
         first = max(self._opening(request, limits[1]), limits[0])
         if sent.after not in self._window.confirmations(max(first, sent.through), limits[1]):
             return None
-        if sent.through < first and self._capped(sent.after, first) != sent.through:
+        if sent.through < first and not self._may_be_capped(sent, first, notes):
             return None
         return Span(sent.after, sent.through, None, max(first, sent.through))
+
+    def _may_be_capped(self, sent: Span, first: int, notes: list[str]) -> bool:
+        """Whether the size cap can have cut an unmarked field: any cap can where the deployment names none."""
+        if self._look_up("session_log_max_bytes") is None and self._limit() is not None:
+            self._note_cap(sent, first, notes)
+            return True
+        return self._capped(sent.after, first) == sent.through
 
     def _note_cap(self, sent: Span, first: int, notes: list[str]) -> None:
         if sent.through < first and self._capped(sent.after, first) != sent.through:
@@ -274,6 +290,10 @@ def _limits(request: Request) -> tuple[int, int]:
     if dispatch.settled_seq is not None:
         last = min(last, dispatch.settled_seq - 1)
     return dispatch.opened_seq, last
+
+
+def _is_racing(request: Request) -> bool:
+    return request.dispatch.kind == "title"
 
 
 def _inherited(log: EventSource) -> int | None:
