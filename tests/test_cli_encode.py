@@ -93,6 +93,11 @@ def test_an_image_without_bytes_takes_those_that_are_named(tmp_path: Path) -> No
         ("[]", b"the request has no options"),
         ('{"options":{"provider":"p","model":"m","messages":[]}}', b'the profile describes no model "m"'),
         ('{"protocol":"deepseek-messages"}', b"no options with messages"),
+        ('{"protocol":"deepseek-message"}', b"protocol 'deepseek-message' is none of"),
+        ('{"protocol":[]}', b"protocol [] is none of"),
+        ('{"protocol":"deepseek-messages","options":{"messages":[],"maxTokens":"9"}}', b"maxTokens is not a number"),
+        ('{"protocol":"deepseek-messages","options":{"messages":[],"model":{}}}', b"model is not a string"),
+        ('{"profileKey":["a"],"options":{"provider":"a","model":"b","messages":[]}}', b"another shape"),
         ('{"protocol":"deepseek-messages","options":{"messages":[5]}}', b"another shape"),
     ],
 )
@@ -119,3 +124,45 @@ def test_a_catalogue_comes_from_an_installed_package(tmp_path: Path) -> None:
     done = run("encode", file, "--catalog", tmp_path)
     assert b'"max_output_tokens":77' in done.stdout, done.stderr
     assert run("encode", file, "--catalog", data).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("package", "provider"),
+    [
+        ("{", "{}"),
+        ("[]", "{}"),
+        ('{"version":"1.3.0"}', "[]"),
+        ('{"version":"1.3.0"}', '{"a":{"b":5}}'),
+        ('{"version":"1.3.0"}', '{"a":{"b":{"id":[],"api":"x"}}}'),
+        ('{"version":"1.3.0"}', '{"a":{"b":{"id":"known","api":[]}}}'),
+        ('{"version":"1.3.0"}', '{"a":{"b":{"id":"known","api":"openai-responses"}}}'),
+        ('{"version":"../../x"}', "{}"),
+    ],
+)
+def test_a_hostile_catalogue_is_one_error(tmp_path: Path, package: str, provider: str) -> None:
+    data = tmp_path / "dist" / "providers" / "data"
+    data.mkdir(parents=True)
+    (tmp_path / "package.json").write_text(package, "utf-8")
+    (data / "acme.json").write_text(provider, "utf-8")
+    (data.parent / "acme.js").write_bytes(b'baseUrl: "\xff"')
+    file = tmp_path / "input.json"
+    file.write_text(json.dumps({"options": {**DEEPSEEK, "provider": "acme", "model": "known"}}), "utf-8")
+    done = run("encode", file, "--catalog", tmp_path)
+    assert done.returncode == 2 and b"internal" not in done.stderr and done.stdout == b""
+
+
+def test_a_damaged_gzip_file_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "rows.gz"
+    file.write_bytes(gzip.compress(json.dumps({"options": DEEPSEEK}).encode() * 50)[:-20])
+    done = run("encode", "--jsonl", file)
+    assert done.returncode == 2 and b"damaged gzip" in done.stderr
+
+
+def test_a_request_nested_too_deeply_is_one_error(tmp_path: Path) -> None:
+    given = json.loads((GOLDEN / "chat-switch" / "input.json").read_bytes())
+    given["options"]["messages"] = [{"role": "user", "content": "HERE"}]
+    deep = '[{"type":"tool-result","toolCallId":"a","content":' * 3000 + "[]" + "}]" * 3000
+    file = tmp_path / "input.json"
+    file.write_text(json.dumps(given).replace('"HERE"', deep), "utf-8")
+    done = run("encode", file)
+    assert done.returncode == 2 and b"nested too deeply" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -116,3 +117,5 @@ def _open(named: str) -> Iterator[Iterable[bytes]]:
                 yield stream
     except OSError as error:
         raise UsageError(f"{named}: cannot be read: {error.strerror or error}") from None
+    except (EOFError, zlib.error):
+        raise UsageError(f"{named}: cannot be read: a damaged gzip file") from None

@@ -21,6 +21,17 @@ from dsh_audit.wire.protocol import CHAT, MESSAGES
 from dsh_audit.wire.session import SessionEncoder
 
 _FORMATS = {CHAT: 0, MESSAGES: 4}
+_TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "provider": (str, "a string"),
+    "model": (str, "a string"),
+    "system": (str, "a string"),
+    "sessionId": (str, "a string"),
+    "reasoningEffort": (str, "a string"),
+    "tools": (list, "a list"),
+    "stop": (list, "a list"),
+    "maxTokens": ((int, float), "a number"),
+    "temperature": ((int, float), "a number"),
+}
 _SETTINGS = ("maxTokens", "reasoningEffort", "temperature", "stop")
 
 
@@ -46,11 +57,22 @@ def encode_single(
         DeploymentError: the profile does not describe the model.
     """
     protocol = given.get("protocol") if isinstance(given, dict) else None
-    if protocol not in _FORMATS:
-        return encode_given(given, find_catalogue, default_version=pi_version, default_image=image)
-    options = given.get("options")
+    try:
+        if protocol is None:
+            return encode_given(given, find_catalogue, default_version=pi_version, default_image=image)
+        return _encode(protocol, given.get("options"), deployment)
+    except RecursionError:
+        raise UsageError("the request is nested too deeply") from None
+
+
+def _encode(protocol: Any, options: Any, deployment: Deployment) -> Body:
+    """The body of a request of llm-deepseek."""
+    if not isinstance(protocol, str) or protocol not in _FORMATS:
+        hint = "routes of llm-pi-ai name their protocol in the resolved model or the profile"
+        raise UsageError(f"protocol {protocol!r:.80} is none of {', '.join(_FORMATS)}", hint=hint)
     if not isinstance(options, dict) or not isinstance(options.get("messages"), list):
         raise UsageError("the request has no options with messages")
+    _check_types(options)
     try:
         encoded = SessionEncoder(deployment).encode(_request(options, _FORMATS[protocol]), protocol)
     except (KeyError, TypeError, AttributeError) as error:
@@ -58,6 +80,14 @@ def encode_single(
     if encoded.body is None:
         raise NotReconstructibleError("; ".join(encoded.why) or "the request cannot be rebuilt")
     return encoded.body
+
+
+def _check_types(options: dict[str, Any]) -> None:
+    """Refuse options that no caller of the adapter can pass; absent and null ones are left to the encoder."""
+    for name, (kinds, expected) in _TYPES.items():
+        value = options.get(name)
+        if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
+            raise UsageError(f"options.{name} is not {expected}")
 
 
 def _request(options: dict[str, Any], version: int) -> Request:

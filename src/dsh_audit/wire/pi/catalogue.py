@@ -33,7 +33,7 @@ def parse_catalogue(data: bytes, provider_code: str = "") -> Catalogue:
         groups = ecma.parse(data)
         entries = [_entry(entry) for group in groups.values() for entry in group.values()]
         models = {entry["id"]: entry for entry in entries if entry.get("type", "chat") == "chat"}
-    except (ValueError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise DeploymentError("the catalogue file is not one of pi-ai") from error
     found = _BASE_URL.search(provider_code)
     return Catalogue(models, found[1] if found else None)
@@ -59,7 +59,8 @@ def read_catalog(directory: Path, provider: str) -> Catalogue | None:
     if not _KEY.fullmatch(provider) or not data.is_file():
         return None
     code = providers / f"{provider}.js"
-    return parse_catalogue(data.read_bytes(), code.read_text("utf-8") if code.is_file() else "")
+    source = _read(code).decode("utf-8", "replace") if code.is_file() else ""
+    return parse_catalogue(_read(data), source)
 
 
 def read_version(directory: Path) -> str:
@@ -68,10 +69,21 @@ def read_version(directory: Path) -> str:
     Raises:
         DeploymentError: there is no such package.
     """
-    version = ecma.parse((_package(directory) / "package.json").read_bytes()).get("version")
+    try:
+        package = ecma.parse(_read(_package(directory) / "package.json"))
+    except ecma.EcmaSyntaxError as error:
+        raise DeploymentError(f"{directory}: package.json is not JSON: {error}") from None
+    version = package.get("version") if isinstance(package, dict) else None
     if not isinstance(version, str):
         raise DeploymentError(f"{directory} names no pi-ai version")
     return version
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DeploymentError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _package(directory: Path) -> Path:

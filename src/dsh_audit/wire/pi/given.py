@@ -55,13 +55,13 @@ def encode_given(
     for name, kind in (("provider", str), ("model", str), ("messages", list)):
         _member(options, name, kind, "options")
     profile = given.get("profile") or {}
-    model = given.get("resolvedModel")
-    if model is None:
-        route = given.get("profileKey") or given.get("route") or options["provider"]
-        model = resolve_model(route, options["model"], profile, find_catalogue(route))
     key = given.get("key")
     routes = given.get("routes")
     try:
+        model = given.get("resolvedModel")
+        if model is None:
+            route = given.get("profileKey") or given.get("route") or options["provider"]
+            model = resolve_model(route, options["model"], profile, find_catalogue(route))
         return encode_pi_request(
             options,
             model,
