@@ -23,6 +23,7 @@ from tests.cli import Done, run
 from tests.logs import SessionV0, frame, two_turns
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
+GOLDEN = Path(__file__).parent.parent / "golden"
 
 
 def run_json(*arguments: str | Path, status: int = 0) -> dict[str, Any]:
@@ -86,6 +87,34 @@ def test_extra_members_of_a_capture_are_named(log: Path, tmp_path: Path) -> None
     value = run_json("verify", log, "--capture", write_bundle(tmp_path / "c", bodies))
     assert value["summary"]["identical_except_unlogged"] == 3
     assert [item["name"] for item in value["pairs"][0]["unlogged"]] == ["dsh_plugin_packages"]
+
+
+def test_a_verification_that_compared_nothing_is_not_clean() -> None:
+    case = GOLDEN / "v4-pi-completions"
+    arguments = ("verify", case / "sessions", "--capture", case / "captures")
+    value = run_json(*arguments, status=1)
+    assert [item["code"] for item in value["findings"] if item["severity"] == "error"] == ["wire/nothing-compared"]
+    text = run(*arguments).stdout
+    assert text.startswith(b"FAIL 6 captured")
+    assert b'the deployment has no profile for provider "toy"' in text
+    assert b"6 other captured requests not shown: names no session" in text
+    done = run(*arguments, "--deployment", case / "deployment.json")
+    assert (done.returncode, done.stdout[:3]) == (0, b"OK ")
+
+
+def test_a_partial_verification_says_so(log: Path, tmp_path: Path) -> None:
+    capture = write_bundle(tmp_path / "some", bodies_of(two_turns())[:2])
+    done = run("verify", log, "--capture", capture)
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"INCOMPLETE 2 captured requests: 2 identical; 1 not captured")
+
+
+@pytest.mark.parametrize("group", [(), ("golden",), ("deployment",)])
+def test_no_summary_of_a_command_is_cut_off_on_80_columns(group: tuple[str, ...]) -> None:
+    text = run(*group, "--help", env={"COLUMNS": "80"}).stdout.decode()
+    listed = text.partition("Commands:\n")[2].splitlines()
+    assert listed
+    assert all(line.endswith(".") and not line.endswith("...") and len(line) <= 80 for line in listed)
 
 
 def test_no_secret_reaches_any_output(log: Path, tmp_path: Path) -> None:

@@ -139,7 +139,8 @@ def _kind(path: Path, label: str) -> Literal["directory", "file", "other", "noth
 def _session_by_id(named: str, home: Path) -> SessionFiles:
     root = home / "sessions"
     if "/" in named or not is_folder(root):
-        raise LogError(f"{named}: no such file or directory")
+        hint = None if "/" in named else "nor is it a session id: there is no harness home; set DSH_HOME"
+        raise LogError(f"{named}: no such file or directory", hint=hint)
     try:
         return _only(_directory_sessions(root, "sessions"), named, named)
     except LogError:

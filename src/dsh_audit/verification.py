@@ -11,6 +11,7 @@ from dsh_audit.capture import CaptureArchive
 from dsh_audit.capture.exchange import BodyDigest, Exchange, ExchangeKind, Fidelity
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.diff import BodyDiff, Verdict, diff_body
+from dsh_audit.dispatch.model import WireCount
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Where, sort_findings
 from dsh_audit.generations import SessionHistory
@@ -47,6 +48,7 @@ class PairResult:
         verdict: see :class:`~dsh_audit.diff.Verdict`, or ``not-checked``.
         diff: the comparison; None when nothing was compared.
         notes: one line each.
+        size_bytes: of the replayed body with its extension fields; None where nothing was compared.
     """
 
     captured: str | None
@@ -55,6 +57,7 @@ class PairResult:
     verdict: str
     diff: BodyDiff | None = None
     notes: tuple[str, ...] = ()
+    size_bytes: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """One member of ``pairs`` in schemas/verify.schema.json."""
@@ -147,6 +150,7 @@ def verify(
     results = _pair_and_learn(exchanges, sessions)
     found += [finding for result in results for finding in _findings(result, sessions)]
     found += _missing(results, sessions)
+    found += _nothing_compared(results, sessions)
     used = {ecma.stringify(item.to_json()): item.to_json() for s in sessions.values() for item in _used(s)}
     return VerifyReport(
         logs=tuple((session.log, session.replay.reader.stats) for session in sessions.values()),
@@ -261,12 +265,14 @@ def _judge(pair: Pair, sessions: Mapping[str, _Session]) -> PairResult:
     rebuilt = session.rebuilt[candidate.index]
     if exchange is None:
         wire = rebuilt.request.dispatch.wire
-        notes = (*pair.notes, f"{wire.minimum}..{wire.maximum} requests: {wire.reason}")
+        notes = (*pair.notes, f"{_count(wire)} sent: {wire.reason}")
         return PairResult(None, candidate.session_id, rebuilt, pair.status, None, notes)
     body, bodies = exchange.read_body(), session.bodies[candidate.index]
     if body is None and exchange.digest is not None and bodies:
-        verdict, note = _judge_digest(exchange.digest, rebuilt.extended(bodies[pair.alternative]).body)
-        return PairResult(captured, candidate.session_id, rebuilt, verdict, None, (*pair.notes, note))
+        replayed = rebuilt.extended(bodies[pair.alternative]).body
+        verdict, note = _judge_digest(exchange.digest, replayed)
+        notes = (*pair.notes, note)
+        return PairResult(captured, candidate.session_id, rebuilt, verdict, None, notes, replayed.size_bytes)
     if body is None or not bodies:
         why = ("the capture has no body",) if body is None and exchange.digest is None else rebuilt.encoded.why
         return PairResult(captured, candidate.session_id, rebuilt, "not-checked", None, (*pair.notes, *why))
@@ -274,7 +280,15 @@ def _judge(pair: Pair, sessions: Mapping[str, _Session]) -> PairResult:
     extension = rebuilt.extended(bodies[pair.alternative], body if is_exact else None)
     diff = diff_body(body, extension.body, exchange.fidelity)
     notes = (*pair.notes, *extension.notes, *diff.notes)
-    return PairResult(captured, candidate.session_id, rebuilt, str(diff.verdict), diff, notes)
+    size = extension.body.size_bytes
+    return PairResult(captured, candidate.session_id, rebuilt, str(diff.verdict), diff, notes, size)
+
+
+def _count(wire: WireCount) -> str:
+    """How many requests a dispatch sent, in words."""
+    if wire.minimum != wire.maximum:
+        return f"{wire.minimum} to {wire.maximum} requests"
+    return f"{wire.minimum} request" if wire.minimum == 1 else f"{wire.minimum} requests"
 
 
 def _judge_digest(digest: BodyDigest, replayed: Body) -> tuple[str, str]:
@@ -321,6 +335,23 @@ def _missing(results: Iterable[PairResult], sessions: Mapping[str, _Session]) ->
         where = replace(sessions[ident].log.where(), request=indexes[0])
         findings.append(Finding(rules.NOT_CAPTURED, message, where, {"requests": indexes}))
     return findings
+
+
+def _nothing_compared(results: Sequence[PairResult], sessions: Mapping[str, _Session]) -> list[Finding]:
+    """A finding when requests were captured and requests were sent, and still no two of them were compared."""
+    compared = any(result.verdict in (*_AGREEING, Verdict.DIFFERENT, Verdict.UNEXPLAINED) for result in results)
+    captured = sum(result.captured is not None for result in results)
+    sent = [
+        (result.session_id or "", result.rebuilt)
+        for result in results
+        if result.rebuilt is not None and (result.captured or result.rebuilt.request.dispatch.wire.minimum)
+    ]
+    if compared or not captured or not sent:
+        return []
+    reasons = sorted({"; ".join(rebuilt.encoded.why) for _, rebuilt in sent if rebuilt.encoded.body is None})
+    why = f": {reasons[0]}" if reasons else ""
+    message = f"not one of {captured} captured requests was compared with the {len(sent)} that the logs prove{why}"
+    return [Finding(rules.NOTHING_COMPARED, message, sessions[sent[0][0]].log.where())]
 
 
 def _different(result: PairResult, where: Where) -> Finding:

@@ -59,7 +59,8 @@ def read_jsonl(path: Path, fields: Mapping[str, str] | None = None) -> CaptureAr
     ]
     if not exchanges and not reader.findings.all:
         raise CaptureError(
-            f"{path}: no request records", hint="Name their members with --capture-field NAME=PATH."
+            f"{path}: no request records: no line has a url and a body",
+            hint="Say where they are: --capture-field url=a.b --capture-field body=c.d (also headers, method, …).",
         )
     return CaptureArchive(tuple(exchanges), tuple(reader.findings.all), FORMAT)
 

@@ -44,7 +44,7 @@ def price_options(command: common.F) -> common.F:
     return command
 
 
-@click.command("cache")
+@click.command("cache", short_help="Say why the prompt cache stopped hitting, and what it cost.")
 @click.argument("names", metavar="LOG...", nargs=-1, required=True)
 @click.option("--capture", type=click.Path(), metavar="PATH", help="Compare captured bodies where they can be paired.")
 @price_options
@@ -88,6 +88,10 @@ def command(
 
     With several logs, or a home without --session, the sessions are ranked by what busts cost. A bust is a request
     that did not go on where its predecessor ended, or whose provider read less from its cache than it could have.
+
+    Columns: the prompt as sent is reused (an earlier request began with it), re-sent (sent before, but behind the
+    first difference, so paid again) and new. The provider read CACHED OF so many input tokens from its cache. BUST
+    says why, at which log event (seq), and where the prompts part (a JSON pointer).
     """
     thresholds = [parse_threshold(limit, METRICS) for limit in limits]
     deployment = common.read_deployment(deployment_file, constants)

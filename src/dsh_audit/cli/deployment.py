@@ -18,12 +18,12 @@ from dsh_audit.report.json import render_json
 from dsh_audit.report.text import clean
 
 
-@click.group("deployment")
+@click.group("deployment", short_help="Propose a deployment file from logs and captures.")
 def command() -> None:
-    """Deployment files."""
+    """Deployment files: what no log holds, such as a provider's base URL and models; see --deployment elsewhere."""
 
 
-@command.command("learn")
+@command.command("learn", short_help="Propose a file for routes of llm-pi-ai.")
 @click.argument("names", metavar="LOG...", nargs=-1, required=True)
 @capture_options
 @common.log_options

@@ -33,7 +33,7 @@ class _Run:
     findings: Sequence[Finding]
 
 
-@click.command("diff")
+@click.command("diff", short_help="Compare two runs of one task request by request.")
 @click.argument("first", metavar="FIRST")
 @click.argument("second", metavar="SECOND")
 @click.option("--session", metavar="ID", help="Session id, or a unique prefix, inside a home or export.")

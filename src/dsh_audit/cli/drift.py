@@ -12,7 +12,7 @@ from dsh_audit.report.drift import report_drift
 from dsh_audit.report.model import Report
 
 
-@click.command("drift")
+@click.command("drift", short_help="List changes of settings, system prompt and tools.")
 @click.argument("named", metavar="LOG")
 @click.argument("other", metavar="[OTHER]", required=False)
 @common.log_options
@@ -30,7 +30,9 @@ def command(
     """List every change of settings, system prompt or tools between consecutive step requests of LOG.
 
     A change is declared when the log shows who asked for it (a model, effort or mode switch, a resume, a
-    compaction), otherwise unexplained. With OTHER, the requests of the two logs are compared one by one.
+    compaction), otherwise unexplained. A change in the history is told to the model in a later message, so that what
+    was sent before stays as it is and the cache holds. With OTHER, the requests of the two logs are compared one by
+    one.
     """
     deployment = common.read_deployment(deployment_file, constants)
     log, files, findings = common.open_one(named, session, generation)

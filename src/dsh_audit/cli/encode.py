@@ -26,7 +26,7 @@ from dsh_audit.wire.single import encode_single
 _GZIP = b"\x1f\x8b"
 
 
-@click.command("encode")
+@click.command("encode", short_help="Print the exact body of one request given as JSON.")
 @click.argument("named", metavar="INPUT.json")
 @click.option("--jsonl", is_flag=True, help="INPUT holds one request a line; print a size and a digest for each.")
 @click.option("--pi-version", metavar="VERSION", help="pi-ai release for requests that name none.")

@@ -12,7 +12,7 @@ from dsh_audit.report.rules import render_rule, rules_json
 from dsh_audit.rules import RULES
 
 
-@click.command("explain")
+@click.command("explain", short_help="Say what a finding code means and what to do about it.")
 @click.argument("code", metavar="CODE")
 @common.output_options
 def command(code: str, output_format: str, output: str | None) -> None:

@@ -16,7 +16,7 @@ from dsh_audit.log import EventReader, SessionLog
 from dsh_audit.report.text import findings_block
 
 
-@click.command("export")
+@click.command("export", short_help="Print the events of a log as plain JSONL, for jq and grep.")
 @click.argument("named", metavar="LOG")
 @common.log_options
 @common.OUTPUT_OPTION

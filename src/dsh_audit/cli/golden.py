@@ -53,7 +53,7 @@ _DIRECTORY = click.argument("root", metavar="DIR", type=click.Path(path_type=Pat
 _NAMES = click.argument("names", metavar="[CASE]...", nargs=-1)
 
 
-@click.group("golden")
+@click.group("golden", short_help="Pin what the model sees, and find out when it changes.")
 def command() -> None:
     """Pin what the model sees, and find out in CI when it changes.
 
@@ -73,7 +73,7 @@ def normalise_option(function: common.F) -> common.F:
     )(function)
 
 
-@command.command("record")
+@command.command("record", short_help="Write a golden case for each session of a log.")
 @click.argument("named", metavar="LOG")
 @click.option("--capture", "captures", multiple=True, type=click.Path(), metavar="PATH", help="Verify against this.")
 @click.option("-o", "--output", "root", required=True, type=click.Path(path_type=Path), metavar="DIR")
@@ -157,7 +157,7 @@ def _verified(
     return replace(recipe, assumed=assumed, verified=verified), []
 
 
-@command.command("check")
+@command.command("check", short_help="Replay the log of every case and tell what changed.")
 @_DIRECTORY
 @click.option("--log", "log", metavar="LOG", help="Log, session or tree of a new run, instead of the remembered logs.")
 @click.option("--session", metavar="ID", help="Session id, or a unique prefix, inside --log.")
@@ -212,7 +212,7 @@ def check_command(
     return report_golden(GoldenReport(tuple(sorted(results, key=lambda result: result.name)), unused))
 
 
-@command.command("list")
+@command.command("list", short_help="List the cases and whether anything waits.")
 @_DIRECTORY
 @common.output_options
 def list_command(root: Path, output_format: str, output: str | None) -> None:
@@ -226,7 +226,7 @@ def list_command(root: Path, output_format: str, output: str | None) -> None:
     )
 
 
-@command.command("review")
+@command.command("review", short_help="Show what waits; on a terminal, decide on each.")
 @_DIRECTORY
 @_NAMES
 @FORCE
@@ -244,7 +244,7 @@ def review_command(root: Path, names: tuple[str, ...], force: bool) -> None:
     if not waiting:
         _echo("nothing waits to be accepted")
     elif left:
-        _echo("", f"{text.plural(left, 'case')} wait; dsh-audit golden accept|reject DIR [CASE...]")
+        _echo("", f"{text.plural(left, 'case')} to decide on: dsh-audit golden accept|reject DIR [CASE...]")
     sys.exit(1 if left else 0)
 
 
@@ -267,7 +267,7 @@ def _decide(case: CaseFile) -> bool:
     return bool(answer != "s")
 
 
-@command.command("accept")
+@command.command("accept", short_help="Make what waits the golden cases.")
 @_DIRECTORY
 @_NAMES
 @FORCE
@@ -279,7 +279,7 @@ def accept_command(root: Path, names: tuple[str, ...], force: bool) -> None:
         _echo(f"{text.good('accepted')} {text.clean(case.name)}")
 
 
-@command.command("reject")
+@command.command("reject", short_help="Throw away what waits.")
 @_DIRECTORY
 @_NAMES
 @FORCE

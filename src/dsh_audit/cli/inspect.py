@@ -12,7 +12,7 @@ from dsh_audit.report.model import Report
 from dsh_audit.schema_check import check_rows
 
 
-@click.command("inspect")
+@click.command("inspect", short_help="Say what a log is: format, size, turns, requests, health.")
 @click.argument("names", metavar="LOG...", nargs=-1, required=True)
 @click.option("--schema", "use_schema", is_flag=True, help="Also validate rows against their format's JSON Schema.")
 @common.log_options

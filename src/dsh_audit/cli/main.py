@@ -89,7 +89,7 @@ def cli(context: click.Context, config: str | None, no_config: bool, color: str)
 
     Options may also come from DSH_AUDIT_<COMMAND>_<OPTION> and from a configuration file, in this order.
 
-    Exit status: 0 clean, 1 findings, 2 the audit could not run.
+    Exit status: 0 no errors (warnings do not count), 1 findings that are errors, 2 the audit could not run.
     """
     if context.invoked_subcommand != "completion" and not no_config:
         _apply_config(context, config)

@@ -15,7 +15,7 @@ from dsh_audit.wire.body import Body
 _PARTS = ("body", "base", "headers", "messages", "options")
 
 
-@click.command("render")
+@click.command("render", short_help="Print what the model was sent in one request.")
 @click.argument("named", metavar="LOG")
 @click.option("--request", "index", type=click.IntRange(min=0), required=True, metavar="N", help="Index, see requests.")
 @click.option(
@@ -41,6 +41,9 @@ def command(
     output: str | None,
 ) -> None:
     """Print one request of LOG exactly as it went over the wire: no newline is added to the body.
+
+    To read it: dsh-audit render LOG --request N | jq . Members that no log explains, such as dsh_plugin_packages,
+    are not in it; verify names them.
 
     Request headers that cannot be known (keys, user id) are null.
     """

@@ -15,7 +15,7 @@ from dsh_audit.finding import has_errors, sort_findings
 from dsh_audit.report.html import render_html
 
 
-@click.command("report")
+@click.command("report", short_help="Write a session as one HTML page.")
 @click.argument("named", metavar="LOG")
 @price_options
 @common.log_options

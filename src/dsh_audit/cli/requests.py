@@ -11,7 +11,7 @@ from dsh_audit.report.model import Report
 from dsh_audit.report.requests import report_requests
 
 
-@click.command("requests")
+@click.command("requests", short_help="List every model request of a log.")
 @click.argument("named", metavar="LOG")
 @common.log_options
 @common.deployment_options

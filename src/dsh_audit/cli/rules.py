@@ -10,7 +10,7 @@ from dsh_audit.report.rules import render_rules, rules_json
 from dsh_audit.rules import RULES
 
 
-@click.command("rules")
+@click.command("rules", short_help="List every finding code.")
 @click.argument("families", metavar="[FAMILY]...", nargs=-1)
 @common.output_options
 def command(families: tuple[str, ...], output_format: str, output: str | None) -> None:

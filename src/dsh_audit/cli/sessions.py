@@ -13,7 +13,7 @@ from dsh_audit.report.inspect import report_sessions
 from dsh_audit.report.model import Report
 
 
-@click.command("sessions")
+@click.command("sessions", short_help="List the sessions of a harness home, and whether they are sound.")
 @click.argument("root", required=False)
 @reporting
 def command(root: str | None) -> Report:

@@ -15,7 +15,7 @@ from dsh_audit.report.model import Report
 from dsh_audit.report.uploads import report_uploads
 
 
-@click.command("uploads")
+@click.command("uploads", short_help="List what of the session log was sent to a provider.")
 @click.argument("names", metavar="LOG...", nargs=-1, required=True)
 @click.option(
     "--capture",

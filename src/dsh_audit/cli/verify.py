@@ -50,7 +50,7 @@ def read_fields(items: tuple[str, ...]) -> dict[str, str] | None:
     return fields or None
 
 
-@click.command("verify")
+@click.command("verify", short_help="Compare captured requests with the log, byte for byte.")
 @click.argument("names", metavar="LOG...", nargs=-1, required=True)
 @capture_options
 @common.log_options

@@ -44,7 +44,7 @@ def render_requests(report: RequestsReport) -> str:
     ]
     why = sorted({reason for row in rows for reason in row["why"]})
     lines += ["", *(f"not to the byte: {text.clean(reason)}" for reason in why)] if why else []
-    lines += [*_assumptions(rows)]
+    lines += text.assumptions(item for row in rows for item in row["unlogged"])
     if report.findings:
         lines += ["", *text.findings_block(report.findings)]
     return "\n".join(line for line in lines if line is not None).rstrip() + "\n"
@@ -61,15 +61,3 @@ def _row(row: dict[str, Any]) -> tuple[Any, ...]:
     model = text.clean(row["model"])
     shown = (row["index"], kind, place, attempt, row["prefix_seq"], model, count, row["claim"])
     return (*shown, size, digest, row["outcome"])
-
-
-def _assumptions(rows: list[dict[str, Any]]) -> list[str]:
-    used: dict[str, str] = {}
-    for row in rows:
-        for item in row["unlogged"]:
-            used[f"{item['name']} = {item['value']!r}"] = item["source"]
-    if not used:
-        return []
-    return ["", text.dim("not in the log, so taken from elsewhere:")] + [
-        text.dim(f"  {text.clean(name)} ({source})") for name, source in sorted(used.items())
-    ]

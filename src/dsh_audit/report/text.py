@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import click
 from tabulate import tabulate
 
+from dsh_audit import ecma
 from dsh_audit.finding import Finding, Severity, sort_findings
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
@@ -76,6 +77,14 @@ def amount(value: Decimal) -> str:
 def plural(count: int, noun: str) -> str:
     """``1 request``, ``2 requests``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def assumptions(items: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What was not in the log, each once: name, value as JSON, source."""
+    shown = {f"{item['name']} = {ecma.stringify_text(item['value'])} ({item['source']})" for item in items}
+    if not shown:
+        return []
+    return ["", dim("not in the log, so taken from elsewhere:"), *(dim(f"  {clean(line)}") for line in sorted(shown))]
 
 
 def place(finding: Finding) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from dsh_audit.audit import log_json
@@ -72,16 +73,14 @@ def render_verify(report: VerifyReport) -> str:
     shown = [pair for pair in report.pairs if pair.verdict != "other"] or list(report.pairs)
     headings = ("capture", "session", "#", "kind", "turn.step", "verdict", "bytes", "note")
     lines.append(text.table(headings, (_row(pair) for pair in shown), right=(2, 6)))
-    others = sum(pair.verdict == "other" for pair in report.pairs)
-    if others and others != len(report.pairs):
-        lines.append(text.dim(f"{text.plural(others, 'other captured request')} not shown (--format json lists them)"))
+    others = Counter("; ".join(pair.notes) for pair in report.pairs if pair.verdict == "other")
+    if others.total() != len(report.pairs):
+        what = (f"{text.plural(count, 'other captured request')} not shown: {why}" for why, count in others.items())
+        lines += [text.dim(text.clean(line) + " (--format json lists them)") for line in what]
     different = [pair for pair in report.pairs if pair.verdict == "different" and pair.diff is not None]
     for pair in different[:_MAX_DIFFERENCES]:
         lines += ["", *_difference(pair)]
-    if report.used:
-        lines += ["", text.dim("not in the log, so taken from elsewhere:")]
-        named = ((text.clean(used["name"]), used["value"], used["source"]) for used in report.used)
-        lines += [text.dim(f"  {name} = {value!r} ({source})") for name, value, source in named]
+    lines += text.assumptions(report.used)
     if report.findings:
         lines += ["", *text.findings_block(report.findings)]
     return "\n".join(lines).rstrip() + "\n"
@@ -93,8 +92,13 @@ def _verdict(report: VerifyReport) -> str:
     parts = [f"{counts[name]} {name.replace('_', '-')}" for name in named if counts[name]]
     missing = f"; {counts['not_captured']} not captured" if counts["not_captured"] else ""
     line = f"{text.plural(counts['captured'], 'captured request')}: {', '.join(parts) or 'none'}{missing}"
-    failed = has_errors(report.findings) or counts["different"] or counts["unexplained"]
-    return text.bold((text.bad if failed else text.good)("FAIL" if failed else "OK") + " " + line)
+    if has_errors(report.findings) or counts["different"] or counts["unexplained"]:
+        word = text.bad("FAIL")
+    elif counts["not_checked"] or any(finding.rule == rules.NOT_CAPTURED for finding in report.findings):
+        word = text.warn("INCOMPLETE")
+    else:
+        word = text.good("OK")
+    return text.bold(f"{word} {line}")
 
 
 def _row(pair: PairResult) -> tuple[Any, ...]:
@@ -108,9 +112,9 @@ def _row(pair: PairResult) -> tuple[Any, ...]:
     note = note if len(note) <= 70 else note[:69] + "…"
     if rebuilt is None:
         return pair.captured, text.clean(pair.session_id or "-"), "-", "-", "-", verdict, "-", note
-    dispatch, body = rebuilt.request.dispatch, rebuilt.encoded.body
+    dispatch = rebuilt.request.dispatch
     place = "-" if dispatch.step is None else f"{dispatch.turn}.{dispatch.step}"
-    size = "-" if body is None else body.size_bytes
+    size = pair.size_bytes if pair.size_bytes is not None else "-"
     session = text.clean(pair.session_id or "-")
     return pair.captured or "-", session, rebuilt.index, dispatch.kind, place, verdict, size, note
 
@@ -125,6 +129,6 @@ def _difference(pair: PairResult) -> list[str]:
         lines += [f"  captured  {text.bad(text.clean(first.captured))}"]
         lines += [f"  replayed  {text.good(text.clean(first.replayed))}"]
     for change in pair.diff.changes[:10]:
-        sides = f"{text.clean(str(change.captured))} ← {text.clean(str(change.replayed))}"
-        lines.append(f"  {change.kind:<14} {text.clean(change.pointer)}: {sides}")
+        sides = ("absent" if side is None else text.clean(side) for side in (change.captured, change.replayed))
+        lines.append(f"  {change.kind:<14} {text.clean(change.pointer)}: {' ← '.join(sides)}")
     return lines

@@ -31,6 +31,15 @@ NOT_CHECKED = Rule(
     advice="The message says what is missing; a deployment file, a constant or a newer release may supply it.",
     example="request 2: a message holds an image, which is not reproduced yet",
 )
+NOTHING_COMPARED = Rule(
+    code="wire/nothing-compared",
+    severity=Severity.ERROR,
+    title="Requests were captured and requests were sent, but no captured one was compared with the logs.",
+    advice="Check that capture and log belong together. Where a profile is missing, deployment learn LOG "
+    "--capture PATH -o FILE proposes a deployment file.",
+    example='not one of 6 captured requests was compared with the 6 that the logs prove: the deployment has no '
+    'profile for provider "acme" (llm-pi-ai)',
+)
 DUPLICATE_SESSION = Rule(
     code="log/duplicate-session",
     severity=Severity.WARNING,
