@@ -119,3 +119,13 @@ def test_drift_between_two_logs(logs: tuple[Path, Path]) -> None:
     done = run("drift", *logs)
     assert done.returncode == 0
     assert b"tools removed: walk" in done.stdout
+
+
+def test_no_verdict_where_no_request_could_be_rebuilt(tmp_path: Path) -> None:
+    log = GOLDEN / "v4-pi-completions" / "sessions"
+    assert run("cache", log).stdout.startswith(b"not compared: session sess-1, 6 requests; none could be rebuilt")
+    page = tmp_path / "page.html"
+    assert run("report", log, "-o", page).returncode == 0
+    assert "not compared: no request could be rebuilt" in page.read_text("utf-8")
+    known = run("cache", log, "--deployment", log.parent / "deployment.json").stdout
+    assert known.startswith(b"1 bust: session sess-1, 6 requests; 0 nobody asked for\n")

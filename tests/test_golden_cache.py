@@ -57,6 +57,7 @@ SWITCHED: tuple[list[Change], list[Bust]] = (
     [(2, "model-switch", "config", HEADER)],
 )
 ROUTES: tuple[list[Change], list[Bust]] = ([(n, C, True, "head", ()) for n in (4, 5)], [])
+PROTOCOLS: tuple[list[Change], list[Bust]] = ([(n, C, True, "head", ()) for n in (2, 4, 6)], [])
 UPGRADED: tuple[list[Change], list[Bust]] = ([], [(5, "protocol-switch", "config", HEADER)])
 
 EXPECTED: dict[str, tuple[list[Change], list[Bust]]] = {
@@ -69,6 +70,7 @@ EXPECTED: dict[str, tuple[list[Change], list[Bust]]] = {
         for era in ("v0", "v0late", "v3", "v4")
         for kind in ("anthropic", "completions", "responses")
     },
+    **{f"{era}-pi-protocols": PROTOCOLS for era in ("v0", "v0late", "v3", "v4")},
     **{f"{name}{kind}": UPGRADED for name in ("mig-v0late-v4", "mig-v3-v4") for kind in ("", "-zstd")},
     "v0-drift-tool-removed": tools_at(2),
     "v0-drift-tool-added": tools_at(2, 4),

@@ -97,11 +97,16 @@ def _is_shown(finding: Finding) -> bool:
 def _verdict(report: CacheReport) -> str:
     summary, session = report.summary, text.clean(report.log.session_id or "?")
     requests = text.plural(summary.requests, "request")
+    blind = sum(row.remark == "no-body" for row in report.rows)
+    if blind and blind == summary.requests:
+        why = "none could be rebuilt (dsh-audit requests says why)"
+        return f"{text.warn('not compared')}: session {session}, {requests}; {why}"
+    left_out = f"; {blind} could not be rebuilt and compared" if blind else ""
     if not summary.busts:
-        return f"{text.good('no busts')}: session {session}, {requests}"
+        return f"{text.good('no busts')}: session {session}, {requests}{left_out}"
     noun = text.plural(summary.busts, "bust")
     shown = text.bad(noun) if summary.unexplained else text.warn(noun)
-    return f"{shown}: session {session}, {requests}; {summary.unexplained} nobody asked for"
+    return f"{shown}: session {session}, {requests}; {summary.unexplained} nobody asked for{left_out}"
 
 
 def _facts(summary: CacheSummary) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from dsh_audit.checks.cache_sum import CacheReport, CacheSummary
+from dsh_audit.checks.cache_sum import CacheReport
 from dsh_audit.checks.drift import describe
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.checks.lineage import STEPS
@@ -26,9 +26,9 @@ _SWATCH = '<svg viewBox="0 0 14 12" aria-hidden="true">'
 
 def render_summary(report: CacheReport) -> str:
     """Title, verdict and the cards."""
-    summary, header = report.summary, report.log.session_header
+    header = report.log.session_header
     session = esc(report.log.session_id or "unnamed session")
-    kind, verdict = _verdict(summary)
+    kind, verdict = _verdict(report)
     cards = _cards(report)
     shown = "".join(f"<div><dt>{name}</dt><dd>{value}<small>{note}</small></dd></div>" for name, value, note in cards)
     facts = f"format {report.log.version}, created {format_time(header.created_at)}, {esc(report.log.source.label)}"
@@ -38,7 +38,10 @@ def render_summary(report: CacheReport) -> str:
     )
 
 
-def _verdict(summary: CacheSummary) -> tuple[str, str]:
+def _verdict(report: CacheReport) -> tuple[str, str]:
+    summary = report.summary
+    if summary.requests and all(row.remark in ("no-body", "unsent") for row in report.rows):
+        return "warn", "not compared: no request could be rebuilt"
     if not summary.requests:
         return "soft", "no requests"
     if not summary.busts:
@@ -61,7 +64,7 @@ def _cards(report: CacheReport) -> Iterator[tuple[str, str, str]]:
         yield "Hit rate", "–", f"no figures from the provider{predicted}"
     else:
         yield "Hit rate", f"{summary.hit_rate:.1%}", f"by the provider{predicted}"
-    busts = f'<span class="{_verdict(summary)[0]}">{summary.busts:,}</span>'
+    busts = f'<span class="{_verdict(report)[0]}">{summary.busts:,}</span>'
     yield "Busts", busts, f"{summary.tokens['lost']:,} input tokens lost"
     basis = "partly estimated" if summary.estimated else "from logged usage"
     currency = esc(summary.currency)
