@@ -64,6 +64,25 @@ def test_a_predecessor_that_is_not_continued_is_not_used() -> None:
     assert len(history.generations) == 1
 
 
+def test_a_log_of_the_same_format_is_no_predecessor() -> None:
+    log = migrated(two_turns())
+    assert find_border(log, log) == (0, "it holds format 4")
+    history = build_history(log, [log])
+    assert [finding.code for finding in history.findings] == ["log/predecessor-mismatch", "log/as-migrated"]
+
+
+def test_what_a_damaged_predecessor_lost_is_as_migrated() -> None:
+    session = two_turns()
+    log = migrated(session)
+    lines = session.log().source.open().read().split(b"\n")
+    damaged = log_of(b"\n".join([*lines[:20], b"{broken", *lines[21:]]), "session.jsonl")
+    history = build_history(log, [damaged])
+    assert [generation.log.version for generation in history.generations] == [0, 4]
+    later = [item for item in Replay(history, Deployment()) if item.log.version == 4]
+    assert later
+    assert all(item.encoded.claim == "logical" and AS_MIGRATED in item.encoded.why for item in later)
+
+
 def test_another_session_is_no_predecessor() -> None:
     other = SessionV0("other")
     _, problem = find_border(migrated(two_turns()), other.log())

@@ -8,10 +8,9 @@ Source: spec session-log 9.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dsh_audit.events import Event
 from dsh_audit.finding import Finding
 from dsh_audit.formats.migrate import MigrationRefusedError, migrate, same_event
 from dsh_audit.log import SessionLog
@@ -59,12 +58,13 @@ def build_history(log: SessionLog, predecessors: Sequence[SessionLog] = ()) -> S
     chain: list[Generation] = []
     findings: list[Finding] = []
     for older in predecessors:
-        border, problem = find_border(log, older)
+        border, problem, is_damaged = _compare(log, older)
         if problem is not None:
             message = f"not a continuation of {older.source.label}: {problem}"
             findings.append(Finding(rules.PREDECESSOR_MISMATCH, message, log.where()))
             continue
-        chain.append(Generation(log, border))
+        # The harness migrates no damaged log, so it migrated more than what is left to compare.
+        chain.append(Generation(log, border, max(border, find_migrated_end(log)) if is_damaged else 0))
         log = older
     chain.append(Generation(log, 0, find_migrated_end(log)))
     if chain[-1].migrated_until:
@@ -79,25 +79,30 @@ def find_border(log: SessionLog, older: SessionLog) -> tuple[int, str | None]:
     Returns:
         the seq of the first native event, and None; or 0 and what differs.
     """
+    border, problem, _ = _compare(log, older)
+    return border, problem
+
+
+def _compare(log: SessionLog, older: SessionLog) -> tuple[int, str | None, bool]:
+    """As ``find_border``; and whether the predecessor is damaged, so that the border may lie further on."""
     if log.session_id != older.session_id:
-        return 0, f"session {older.session_id} is another session"
+        return 0, f"session {older.session_id} is another session", False
+    if older.version >= log.version:
+        return 0, f"it holds format {older.version}", False
     border = 0
     events = iter(log.events())
-    migrated = _migrated(log, older)
+    reader = older.events()
+    # Child catalogs count as native.
+    migrated = migrate(reader, older.session_header, log.version).events
     try:
         for expected in migrated:
             actual = next(events, None)
             if actual is None or not same_event(expected, actual):
-                return 0, f"seq {expected.seq} is not what the migration gives"
+                return 0, f"seq {expected.seq} is not what the migration gives", False
             border = expected.seq + 1
     except MigrationRefusedError as error:
-        return 0, f"the harness would not migrate it ({error})"
-    return border, None
-
-
-def _migrated(log: SessionLog, older: SessionLog) -> Iterator[Event]:
-    """The predecessor's events as the harness migrates them; child catalogs count as native."""
-    return migrate(older.events(), older.session_header, log.version).events
+        return 0, f"the harness would not migrate it ({error})", False
+    return border, None, any(finding.rule in (rules.DAMAGED, rules.REFUSED) for finding in reader.findings)
 
 
 def find_migrated_end(log: SessionLog) -> int:
