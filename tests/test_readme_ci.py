@@ -1,4 +1,4 @@
-"""The README's CI section as written: its commands run, its settings are valid, its hooks exist."""
+"""The README as written: its examples and the commands for CI run, its settings are valid, its hooks exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from jsonschema import Draft202012Validator
 from tests.cli import Done, run
 
 ROOT = Path(__file__).parent.parent
-SECTION = (ROOT / "README.md").read_text("utf-8").partition("\n## In CI\n")[2].partition("\n## ")[0]
+README = (ROOT / "README.md").read_text("utf-8")
+SECTION = README.partition("\n## In CI\n")[2].partition("\n## ")[0]
+EXAMPLES = re.findall(r"^dsh-audit .*golden/\S*/.*$", README.partition("\n## In CI\n")[0], re.MULTILINE)
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", SECTION, re.DOTALL | re.MULTILINE)
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 
@@ -59,6 +61,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def assert_passes(done: Done) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "golden").symlink_to(ROOT / "golden")
+    monkeypatch.chdir(tmp_path)
+    assert len(EXAMPLES) == 7
+    for line in EXAMPLES:
+        (words,) = commands(line.partition(" | ")[0])
+        assert_passes(run(*words))
 
 
 def github_commands() -> list[list[str]]:
