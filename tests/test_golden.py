@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -307,3 +308,14 @@ def test_review_on_a_terminal_asks(answer: str, status: int, left: str, cases: P
     assert "accept, reject or skip" in text
     assert (cases / "tools.golden.json").read_bytes() == (pending if left == "accepted" else before)
     assert (cases / "tools.golden.json.new").exists() == (left == "waits")
+
+
+def test_moved_logs_of_one_id_find_their_own_cases(tmp_path: Path) -> None:
+    golden_logs = Path(__file__).parent.parent / "golden"
+    names = sorted(path.parent.name for path in golden_logs.glob("v4-*/sessions"))[:12]
+    for name in names:
+        shutil.copytree(golden_logs / name / "sessions", tmp_path / "old" / name)
+    golden("record", tmp_path / "old", "-o", tmp_path / "cases")
+    (tmp_path / "old").rename(tmp_path / "new")
+    found = check(tmp_path / "cases", "--log", tmp_path / "new")["cases"]
+    assert len(found) >= len(names) and {case["state"] for case in found} == {"matched"}

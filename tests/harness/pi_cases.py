@@ -260,6 +260,31 @@ def _claude(**members: Any) -> Case:
     return Case(**{"messages": CLAUDE, "api": "anthropic-messages", "options": ASKED, **members})
 
 
+def _of_a_plugin() -> Json:
+    message = said(thinking("t"), text("a"), api="anthropic-messages", replay=({"thinkingSignature": "s"},))
+    message["source"]["kind"] = "plugin"
+    return message
+
+
+NULL_SCHEMA = {"type": "object", "properties": None, "required": None}
+REDACTED = [
+    user("Hi"),
+    *(
+        said(thinking(value), text("a"), api="anthropic-messages", replay=({"thinkingSignature": "", "redacted": red},))
+        for value, red in (("hidden", True), ("", True), ("seen", False))
+    ),
+    user("b"),
+]
+LONG_IDS = [
+    user("Hi"),
+    *(
+        message
+        for call_id in ("c!" + "a" * 30 + "|fc_1", "c!" + "a" * 60 + "|" + "x" * 80, "b" * 41)
+        for message in (foreign(call(call_id)), result(call_id, "r"))
+    ),
+    user("b"),
+]
+
 CASES: dict[str, Case] = {
     "chat-switch": Case(SWITCH, options=ASKED),
     "chat-malformed-arguments": Case(MALFORMED, options=ASKED),
@@ -346,6 +371,22 @@ CASES: dict[str, Case] = {
         },
         options={**ASKED, "temperature": 1},
     ),
+    "claude-redacted-unsigned": _claude(messages=REDACTED, entry=REASONS),
+    "claude-null-schema": _claude(messages=HELLO, options={"tools": [{**NOTE, "parameters": NULL_SCHEMA}]}),
+    "chat-id-half-cut": Case(LONG_IDS, options=ASKED),
+    "chat-nvidia-long": Case(HELLO, route="nvidia", profile={"cacheRetention": "long"}, options=ASKED),
+    "chat-ant-ling-long": Case(HELLO, route="ant-ling", profile={"cacheRetention": "long"}, options=ASKED),
+    "chat-string-thinking-off-null": Case(
+        HELLO,
+        entry={"compat": {"thinkingFormat": "string-thinking"}},
+        model_patch={"reasoning": True, "thinkingLevelMap": {"off": None}},
+    ),
+    "chat-openrouter-off-named": Case(
+        HELLO,
+        entry={"compat": {"thinkingFormat": "openrouter"}},
+        model_patch={"reasoning": True, "thinkingLevelMap": {"off": "nought"}},
+    ),
+    "responses-copilot-without-effort": Case(HELLO, route="github-copilot", api="openai-responses", entry=REASONS),
     "v84-chat-switch": Case(SWITCH, pi="0.84.4", options=ASKED),
     "v84-chat-reasoning-details": Case(THOUGHT, pi="0.84.4", entry=REASONS, options=ASKED),
     "v84-chat-budget": Case(
@@ -420,6 +461,7 @@ CASES: dict[str, Case] = {
         options={**ASKED, "reasoningEffort": "medium"},
         model_patch={"compat": {"forceAdaptiveThinking": True, "supportsMidConvoEffort": True}},
     ),
+    "v130-claude-replay-of-a-plugin": _claude(pi="1.3.0", messages=[user("Hi"), _of_a_plugin(), user("b")]),
     "v130-chat-estimate": Case(
         [user("x" * 4000)], pi="1.3.0", entry={"contextWindow": 6000, "maxTokens": 5000}, options=ASKED
     ),

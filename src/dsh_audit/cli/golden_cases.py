@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import metadata
+from itertools import takewhile
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -234,6 +235,7 @@ def tasks_for_logs(
     """Which case belongs to which session below ``named``; then the cases that none belongs to.
 
     A single case and a single session belong together whatever their ids; else the session id decides, then the name.
+    Of several cases with one id the one is taken whose remembered path ends most alike.
 
     Args:
         root: where the case of a session that has none would lie.
@@ -248,19 +250,32 @@ def tasks_for_logs(
     for place in found:
         name = case_name(place.session_id)
         own = waiting.get(place.session_id)
-        case = own.pop(0) if own else known.get(name) or case_file(root, name)
+        case = _take_nearest(own, place.named) if own else known.get(name) or case_file(root, name)
         tasks.append(replace(base, case=case, log=place.named, session=place.directory))
     used = {task.case.name for task in tasks}
     return tasks, [case for case in cases if case.name not in used]
 
 
-def _by_session_id(cases: Iterable[CaseFile]) -> dict[str, list[CaseFile]]:
-    """Recorded cases by the session they pin; unreadable ones are left to their check."""
-    found: dict[str, list[CaseFile]] = {}
+def _by_session_id(cases: Iterable[CaseFile]) -> dict[str, list[tuple[CaseFile, str]]]:
+    """Recorded cases with their remembered path by the session they pin; unreadable ones are left to their check."""
+    found: dict[str, list[tuple[CaseFile, str]]] = {}
     for case in cases:
         with suppress(AuditError):
-            found.setdefault(case.read().session_id, []).append(case)
+            content = case.read()
+            found.setdefault(content.session_id, []).append((case, content.log or ""))
     return found
+
+
+def _take_nearest(cases: list[tuple[CaseFile, str]], named: str) -> CaseFile:
+    """Remove and return the case whose remembered path has most last parts in common with a path."""
+    parts = PurePosixPath(Path(named).as_posix()).parts[::-1]
+
+    def alike(remembered: str) -> int:
+        pairs = zip(parts, PurePosixPath(remembered).parts[::-1], strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+    nearest = max(range(len(cases)), key=lambda at: (alike(cases[at][1]), -at))
+    return cases.pop(nearest)[0]
 
 
 @dataclass(frozen=True, slots=True)

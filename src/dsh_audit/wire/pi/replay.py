@@ -34,11 +34,11 @@ def neutral_assistant(
     """Convert one assistant message: with its replay state when that can be used, else as a foreign one."""
     source = message["source"]
     content = message["content"]
-    if source.get("kind") == "model" and owns(source["provider"]):
+    if _is_of_model(source, rules) and owns(source["provider"]):
         state = source.get("replayState")
         if _is_usable(state, source, content, rules):
             return _native(content, state, seq, rules)
-    return _foreign(content, source, seq)
+    return _foreign(content, source, seq, rules)
 
 
 def _native(content: list[dict[str, Json]], state: dict[str, Json], seq: int | None, rules: PiRules) -> Assistant:
@@ -51,9 +51,16 @@ def _native(content: list[dict[str, Json]], state: dict[str, Json], seq: int | N
     return Assistant(blocks, response["api"], response["provider"], model, response["stopReason"], seq, level)
 
 
-def _foreign(content: list[dict[str, Json]], source: dict[str, Json], seq: int | None) -> Assistant:
+def _is_of_model(source: dict[str, Json], rules: PiRules) -> bool:
+    """Whether the source names a provider and a model; the adapter over 1.3.0 no longer looks at its kind."""
+    return source.get("kind") == "model" or (rules.has_transcripts and {"provider", "model"} <= source.keys())
+
+
+def _foreign(
+    content: list[dict[str, Json]], source: dict[str, Json], seq: int | None, rules: PiRules
+) -> Assistant:
     blocks = tuple(_block(block, {}) for block in content if block.get("type") in _TYPES)
-    is_model = source.get("kind") == "model"
+    is_model = _is_of_model(source, rules)
     provider = source["provider"] if is_model else FOREIGN
     model = source["model"] if is_model else FOREIGN
     return Assistant(blocks, FOREIGN, provider, model, "stop", seq)
