@@ -93,3 +93,19 @@ def test_another_session_is_no_predecessor() -> None:
 def test_a_log_that_was_never_migrated_shows_no_border(native: bool) -> None:
     assert find_migrated_end(two_turns().log()) == 0
     assert bool(find_migrated_end(migrated(two_turns(), native=native))) is native
+
+
+def test_answers_without_a_replay_state_show_a_migration_in_format_4() -> None:
+    session = two_turns()
+    for row in session.rows[1:]:
+        if row["type"] == "request/header":
+            row["data"]["header"].pop("system")
+    log = migrated(session, edit=_rename_system)
+    assert find_migrated_end(log) == next(event.seq for event in log.events() if event.type == "session/end-seed")
+
+
+def _rename_system(event: Event) -> Event:
+    """The same system message under an id that the migration does not make."""
+    if event.type != "system/message":
+        return event
+    return replace(event, data={**event.data, "message": {**event.data["message"], "id": "x"}})

@@ -143,7 +143,11 @@ class ToySession:
     def answer(self, text: str, calls: Sequence[Json] = (), counts: Json = None) -> int:
         """Chunks (v0) and the assistant message of one attempt."""
         content = [*([text_block(text)] if text else []), *calls]
-        source = {"kind": "model", "provider": self.provider, "model": self.model}
+        source: dict[str, Json] = {"kind": "model", "provider": self.provider, "model": self.model}
+        if self.version >= 4:
+            blocks = [{"type": block["type"]} for block in content]
+            response = {"kind": "deepseek-messages", "version": 1, "model": self.model}
+            source["replayState"] = {"response": response, "blocks": blocks}
         message = {"role": "assistant", "content": content, "source": source, "id": f"m{self.seq}"}
         data: dict[str, Json] = {"turn": self.turn, "step": self.step, "message": message}
         if counts is not None:
