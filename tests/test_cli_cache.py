@@ -61,8 +61,19 @@ def test_a_saved_report_is_a_baseline_too(logs: tuple[Path, Path], tmp_path: Pat
     by_report = run("cache", logs[1], "--baseline", saved, "--format", "json")
     assert json.loads(by_log.stdout)["comparison"] == json.loads(by_report.stdout)["comparison"]
     other = tmp_path / "other.json"
-    other.write_text("{}")
-    assert run("cache", logs[1], "--baseline", other).returncode == 2
+    report = json.loads(saved.read_bytes())
+    for broken in (
+        {},
+        [],
+        {"schema": "dsh-audit/cache/1"},
+        {**report, "summary": []},
+        {**report, "header_digests": [{}]},
+        {**report, "summary": {**report["summary"], "causes": [{}]}},
+        {**report, "summary": {**report["summary"], "cost": float("inf")}},
+    ):
+        other.write_text(json.dumps(broken).replace("Infinity", "1e999"))
+        done = run("cache", logs[1], "--baseline", other)
+        assert done.returncode == 2 and b"not a report of dsh-audit cache" in done.stderr, broken
 
 
 def test_bad_limits_and_prices_are_usage_errors(logs: tuple[Path, Path], tmp_path: Path) -> None:

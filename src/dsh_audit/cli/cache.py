@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
 import click
 
+from dsh_audit import ecma
 from dsh_audit.audit import audit_cache
 from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_sum import METRICS, CacheReport
@@ -172,17 +173,29 @@ def _baseline(named: str | None, deployment: Deployment, options: CacheOptions) 
         return None
     path = Path(named)
     if path.is_file() and path.suffix == ".json":
-        try:
-            value = json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{named}: not a JSON report: {error}") from None
-        if not isinstance(value, dict) or value.get("schema") != "dsh-audit/cache/1":
-            raise UsageError(
-                f"{named}: not a report of dsh-audit cache", hint="save one with: cache LOG --format json -o FILE"
-            )
-        return value
+        return _saved_report(named, path)
     log, files, _findings = common.open_one(named, None, None)
     return _audit(log, files, deployment, replace(options, captured={}), None).to_json()
+
+
+def _saved_report(named: str, path: Path) -> dict[str, Any]:
+    """A saved report, as far as comparisons read it."""
+    try:
+        value: dict[str, Any] = ecma.parse(path.read_bytes())
+        if value["schema"] != "dsh-audit/cache/1":
+            raise KeyError
+        numbers = list(flatten(value["summary"]).values())
+        compare_reports(value, value)
+    except OSError as error:
+        raise UsageError(f"{named}: cannot be read: {error.strerror}") from None
+    except ecma.EcmaSyntaxError as error:
+        raise UsageError(f"{named}: not a JSON report: {error}") from None
+    except (KeyError, TypeError, AttributeError, ValueError):
+        numbers = [inf]
+    if any(number is not None and not isfinite(number) for number in numbers):
+        hint = "save one with: cache LOG --format json -o FILE"
+        raise UsageError(f"{named}: not a report of dsh-audit cache", hint=hint)
+    return value
 
 
 def _judge(report: CacheReport, thresholds: list[Threshold], old: dict[str, Any] | None) -> CacheReport:
