@@ -20,7 +20,9 @@ from dsh_audit.cli import common
 from dsh_audit.deployment import Deployment
 from dsh_audit.generations import SessionHistory
 from dsh_audit.replay import Replay
+from tests.cli import run
 from tests.test_checks_cache import RULES
+from tests.test_golden_cases import captured_packages
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 NOWHERE = Deployment({}, {})
@@ -171,3 +173,18 @@ def test_prediction_is_what_a_true_prefix_cache_reports(name: str) -> None:
         assert row.compared.prompt_bytes == row.usage.prompt
         assert (row.predicted.reused if row.predicted else 0) == row.usage.cached
     assert compared >= 2
+
+
+@pytest.mark.parametrize("name", ["v4-drift-tool-reordered", "v4-prune", "v4-resume-drift", "v3-drift-none"])
+def test_wire_lengths_are_those_of_the_captured_bodies(name: str, tmp_path: Path) -> None:
+    case = GOLDEN / name
+    deployment = tmp_path / "deployment.json"
+    deployment.write_text(json.dumps({"extensions": {"plugin_packages": captured_packages(case)}}), "utf-8")
+    options = (case / "sessions", "--deployment", deployment, "--format", "json")
+    rebuilt = json.loads(run("cache", *options).stdout)["requests"]
+    done = run("cache", *options, "--capture", case / "captures")
+    pairs = zip(rebuilt, json.loads(done.stdout)["requests"], strict=True)
+    told = [(one["wire"], other["wire"]) for one, other in pairs if other["wire"]["source"] == "captured"]
+    assert told
+    for one, other in told:
+        assert {**one, "source": "captured"} == other

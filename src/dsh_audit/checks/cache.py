@@ -94,7 +94,8 @@ class CacheScanner:
             self.unlogged.setdefault((used.name, repr(used.value)), used)
         captured = self._load(rebuilt)
         body = rebuilt.encoded.body if rebuilt.encoded.body is not None else captured
-        sent = Sent(rebuilt, body, self._prompt(rebuilt, body), parse_usage(rebuilt.request.dispatch.usage))
+        usage = parse_usage(rebuilt.request.dispatch.usage)
+        sent = Sent(rebuilt, body, self._prompt(rebuilt, body), usage, _whole(rebuilt, body))
         prompt = sent.prompt
         change = self.drift.see(rebuilt, prompt)
         dispatch = rebuilt.request.dispatch
@@ -183,10 +184,10 @@ class CacheScanner:
         """The bodies to compare as sent: captured ones where both were captured, else rebuilt ones."""
         last = self._captured.pop(lineage, None)
         if captured is None:
-            return _Wire("rebuilt", before.body if before else None, sent.body)
+            return _Wire("rebuilt", before.whole if before else None, sent.whole)
         prompt = self._prompt(sent.rebuilt, captured)
         now = self._captured[lineage] = Sent(sent.rebuilt, captured, prompt, sent.usage)
-        earlier = last.body if last is not None else before.body if before is not None else None
+        earlier = last.body if last is not None else before.whole if before is not None else None
         rewritten = (
             last is not None
             and prompt is not None
@@ -243,6 +244,12 @@ class CacheScanner:
         if self._options.prices is None:
             return None
         return self._options.prices.rates(provider, model, time_ms, self._options.currency)
+
+
+def _whole(rebuilt: Rebuilt, body: Body | None) -> Body | None:
+    """The body as it went out, with the extension fields that follow the request."""
+    base = rebuilt.encoded.body
+    return body if base is None else rebuilt.extended(base).body
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,12 +38,18 @@ Cause = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What is kept of one request while later ones are compared with it."""
+    """What is kept of one request while later ones are compared with it.
+
+    Args:
+        body: the base body, without extension fields.
+        whole: the body with them.
+    """
 
     rebuilt: Rebuilt
     body: Body | None
     prompt: Prompt | None
     usage: Usage | None
+    whole: Body | None = None
 
     def tokens_of(self, size_bytes: int) -> int | None:
         """Tokens in some bytes of the prompt, by the provider's own count; None when it tells none."""
