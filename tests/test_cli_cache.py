@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,7 @@ def test_a_saved_report_is_a_baseline_too(logs: tuple[Path, Path], tmp_path: Pat
     assert json.loads(by_log.stdout)["comparison"] == json.loads(by_report.stdout)["comparison"]
     other = tmp_path / "other.json"
     report = json.loads(saved.read_bytes())
-    for broken in (
+    broken_reports: list[Any] = [
         {},
         [],
         {"schema": "dsh-audit/cache/1"},
@@ -70,7 +71,8 @@ def test_a_saved_report_is_a_baseline_too(logs: tuple[Path, Path], tmp_path: Pat
         {**report, "header_digests": [{}]},
         {**report, "summary": {**report["summary"], "causes": [{}]}},
         {**report, "summary": {**report["summary"], "cost": float("inf")}},
-    ):
+    ]
+    for broken in broken_reports:
         other.write_text(json.dumps(broken).replace("Infinity", "1e999"))
         done = run("cache", logs[1], "--baseline", other)
         assert done.returncode == 2 and b"not a report of dsh-audit cache" in done.stderr, broken
