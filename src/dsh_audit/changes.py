@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from dsh_audit import ecma
 from dsh_audit.events import Json
-from dsh_audit.position import join_pointer
+from dsh_audit.position import common_start, join_pointer
 
 MAX_CHANGES = 8
 MAX_EXCERPT = 120
@@ -177,21 +177,9 @@ def _is_small(value: Json) -> bool:
 
 def _change(kind: ChangeKind, path: _Path, left: Json, right: Json) -> ValueChange:
     if isinstance(left, str) and isinstance(right, str):
-        at = _first_different(left, right)
+        at = common_start(left, right)
         return ValueChange(kind, _flat(path), _around(left, at), _around(right, at))
     return ValueChange(kind, _flat(path), excerpt(left), excerpt(right))
-
-
-def _first_different(left: str, right: str) -> int:
-    """Index of the first differing character; halves, so that equal runs are compared as a whole."""
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _around(text: str, at: int) -> str:

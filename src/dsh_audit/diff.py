@@ -14,7 +14,7 @@ from typing import Any
 from dsh_audit import ecma
 from dsh_audit.capture.exchange import Fidelity
 from dsh_audit.changes import ValueChange, find_changes, first_key_order_difference
-from dsh_audit.position import MalformedError, Member, locate, pointer_at, scan_members
+from dsh_audit.position import MalformedError, Member, common_start, locate, pointer_at, scan_members
 from dsh_audit.wire.body import Body
 
 WINDOW_BYTES = 60
@@ -146,20 +146,9 @@ def common_prefix(captured: bytes, replayed: Body) -> int:
     at = 0
     for fragment in replayed.fragments():
         if not captured.startswith(fragment.data, at):
-            return at + _first_different(captured[at : at + len(fragment.data)], fragment.data)
+            return at + common_start(captured[at : at + len(fragment.data)], fragment.data)
         at += len(fragment.data)
     return at
-
-
-def _first_different(left: bytes, right: bytes) -> int:
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _read_tail(captured: bytes, replayed: Body, at: int) -> tuple[tuple[UnloggedField, ...], str]:

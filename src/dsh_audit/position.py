@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import AnyStr
 
 from dsh_audit import ecma
 
@@ -21,6 +22,32 @@ _SCALAR = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^][{}",: \t\n\r]++', re.DOT
 _NEXT = re.compile(rb"[ \t\n\r]*+([,}])")
 _SPACE = b" \t\n\r"
 _FAST_DEPTH = 12
+
+
+def common_start(left: AnyStr, right: AnyStr) -> int:
+    """Length of the shared beginning; by halving, so in the speed of comparing memory."""
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def common_ends(before: AnyStr, after: AnyStr) -> tuple[int, int]:
+    """Lengths of what two texts share at the start, and then at the end without overlap."""
+    shorter = min(len(before), len(after))
+    start = common_start(before, after)
+    low, high = 0, shorter - start
+    while low < high:
+        middle = (low + high + 1) // 2
+        if before[len(before) - middle :] == after[len(after) - middle :]:
+            low = middle
+        else:
+            high = middle - 1
+    return start, low
 
 
 def join_pointer(tokens: Iterable[str | int]) -> str:

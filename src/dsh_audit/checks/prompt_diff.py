@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dsh_audit.checks.volatile import Kind, common_ends, volatile_kinds
+from dsh_audit.checks.volatile import Kind, volatile_kinds
+from dsh_audit.position import common_start
 
 MAX_LINES = 60
 MAX_WIDTH = 240
@@ -48,7 +49,7 @@ class TextChange:
 
 def diff_text(before: str, after: str) -> TextChange:
     """Compare two texts, line by line around what differs."""
-    start, _end = common_ends(before, after)
+    start = common_start(before, after)
     lines, truncated = _diff_lines(before, after)
     kinds = volatile_kinds(before, after)
     return TextChange(len(before), len(after), start, kinds, tuple(lines), truncated)
@@ -86,7 +87,7 @@ def _unified(one: list[str], two: list[str], offset: int) -> Iterator[str]:
             if tag == "equal":
                 yield from (" " + _cut(line, 0) for line in one[i1:i2])
                 continue
-            starts = [common_ends(a, b)[0] for a, b in zip(one[i1:i2], two[j1:j2], strict=False)]
+            starts = [common_start(a, b) for a, b in zip(one[i1:i2], two[j1:j2], strict=False)]
             yield from ("-" + _cut(line, at) for line, at in _paired(one[i1:i2], starts))
             yield from ("+" + _cut(line, at) for line, at in _paired(two[j1:j2], starts))
 

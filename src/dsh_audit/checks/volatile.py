@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from dsh_audit.position import common_ends
+
 Kind = Literal["timestamp", "date", "time", "uuid", "id", "path", "counter", "growth", "order"]
 
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
@@ -70,28 +72,3 @@ def _middle(before: str, after: str) -> tuple[str, str]:
     stop = before.find("\n", len(before) - end)
     tail = 0 if stop < 0 else len(before) - stop
     return before[first : len(before) - tail], after[first : len(after) - tail]
-
-
-def common_ends(before: str, after: str) -> tuple[int, int]:
-    """Characters that two texts share at the start, and then at the end without overlap."""
-    shorter = min(len(before), len(after))
-    start = _shared(before, after, shorter)
-    low, high = 0, shorter - start
-    while low < high:
-        middle = (low + high + 1) // 2
-        if before[len(before) - middle :] == after[len(after) - middle :]:
-            low = middle
-        else:
-            high = middle - 1
-    return start, low
-
-
-def _shared(before: str, after: str, limit: int) -> int:
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if before[low:middle] == after[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

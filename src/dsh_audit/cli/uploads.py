@@ -10,7 +10,7 @@ from dsh_audit.capture import read_capture
 from dsh_audit.checks.uploads_run import run_uploads
 from dsh_audit.cli import common
 from dsh_audit.cli.output import reporting
-from dsh_audit.cli.verify import read_fields
+from dsh_audit.cli.verify import CAPTURE_FIELD_OPTION, read_fields
 from dsh_audit.report.model import Report
 from dsh_audit.report.uploads import report_uploads
 
@@ -25,13 +25,7 @@ from dsh_audit.report.uploads import report_uploads
     metavar="PATH",
     help="Captured requests that prove what was sent, as for verify. Repeatable.",
 )
-@click.option(
-    "--capture-field",
-    "capture_fields",
-    multiple=True,
-    metavar="NAME=PATH",
-    help="Where a JSONL record keeps something, as a dotted path, e.g. body=request.payload.",
-)
+@CAPTURE_FIELD_OPTION
 @click.option("--fail-on-upload", is_flag=True, help="Exit with 1 when any upload is proven.")
 @common.log_options
 @common.deployment_options

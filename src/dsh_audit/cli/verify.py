@@ -14,17 +14,19 @@ from dsh_audit.report.model import Report
 from dsh_audit.report.verify import report_verify
 from dsh_audit.verification import verify
 
+CAPTURE_FIELD_OPTION = click.option(
+    "--capture-field",
+    "capture_fields",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="Where a JSONL record keeps something, as a dotted path, e.g. body=request.payload.",
+)
+
 
 def capture_options(command: common.F) -> common.F:
     """``--capture``, ``--capture-field``."""
     for option in (
-        click.option(
-            "--capture-field",
-            "capture_fields",
-            multiple=True,
-            metavar="NAME=PATH",
-            help="Where a JSONL record keeps something, as a dotted path, e.g. body=request.payload.",
-        ),
+        CAPTURE_FIELD_OPTION,
         click.option(
             "--capture",
             "captures",

@@ -10,6 +10,7 @@ from typing import Any
 from dsh_audit.capture.exchange import Exchange
 from dsh_audit.deployment import Deployment
 from dsh_audit.events import Json
+from dsh_audit.position import common_ends
 from dsh_audit.request import Request
 from dsh_audit.wire.session import SessionEncoder
 
@@ -153,21 +154,6 @@ class Search:
 
 def _agreement(one: bytes, two: bytes) -> float:
     """The share of two texts that agrees at their start and at their end."""
-    shorter = min(len(one), len(two))
-    if not shorter:
+    if not one or not two:
         return 0.0
-    start = _common(one, two, shorter)
-    end = _common(one[::-1], two[::-1], shorter - start)
-    return (start + end) / max(len(one), len(two))
-
-
-def _common(one: bytes, two: bytes, limit: int) -> int:
-    """Length of the shared beginning, at most ``limit``; by halving, so in the speed of comparing memory."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == two[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return sum(common_ends(one, two)) / max(len(one), len(two))
