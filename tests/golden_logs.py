@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dsh_audit import ecma
+from dsh_audit.text import ecma
 
 Rows = list[dict[str, Any]]
 Edit = Callable[[Rows], None]

@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 
 import zstandard
 
-from dsh_audit import ecma
-from dsh_audit.log import LogSource, SessionLog, open_log
+from dsh_audit.log.session_log import LogSource, SessionLog, open_log
+from dsh_audit.text import ecma
 
 TOOLS = [{"name": "add", "description": "Add.", "parameters": {"type": "object", "properties": {}}}]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsh_audit import ecma
 from dsh_audit.deployment import Deployment
 from dsh_audit.dispatch.model import Dispatch, WireCount
 from dsh_audit.events import APPEND, Event, Json, SessionHeader, SurfaceOp
 from dsh_audit.projection.messages import DerivedMessage
 from dsh_audit.projection.state import SessionState
-from dsh_audit.request import Purpose, Request
+from dsh_audit.request.neutral import Purpose, Request
+from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import Encoded, Notes
 from dsh_audit.wire.deepseek_messages import MessagesEncoder
 

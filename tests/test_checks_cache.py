@@ -21,13 +21,13 @@ from dsh_audit.checks.layout import LayoutScanner
 from dsh_audit.checks.lineage import Branches
 from dsh_audit.checks.prompt import PromptReader, shared_prefix
 from dsh_audit.checks.provider_rules import parse_rules
-from dsh_audit.checks.ropes import common_prefix, first_different, fragments_from
+from dsh_audit.checks.shared_prefix import common_prefix, first_different, fragments_from
 from dsh_audit.cli.common import read_schema
 from dsh_audit.deployment import Deployment
-from dsh_audit.position import pointer_at
 from dsh_audit.pricing import PriceTable, parse_prices
-from dsh_audit.replay import Replay
+from dsh_audit.replay.session_replay import Replay
 from dsh_audit.report.cache import ledger_rows, rank, render_cache, render_csv, render_ranking
+from dsh_audit.text.pointer import pointer_at
 from dsh_audit.wire.body import Body, Fragment, FragmentRun
 from tests.toy_session import ToySession, tool, usage
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from dsh_audit import ecma
 from dsh_audit.deployment import Deployment
-from dsh_audit.generations import build_history
-from dsh_audit.replay import Replay
+from dsh_audit.log.generations import build_history
+from dsh_audit.replay.session_replay import Replay
+from dsh_audit.text import ecma
 from tests.captures import write_bundle
 from tests.cli import Done, run
 from tests.logs import SessionV0, frame, two_turns

@@ -7,8 +7,8 @@ import pytest
 from dsh_audit.deployment import Deployment
 from dsh_audit.dispatch.model import Dispatch
 from dsh_audit.dispatch.scan import scan_dispatches
-from dsh_audit.generations import build_history
-from dsh_audit.replay import Replay
+from dsh_audit.log.generations import build_history
+from dsh_audit.replay.session_replay import Replay
 from tests.logs import SessionV0, two_turns
 
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsh_audit import ecma
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.dispatch.model import Dispatch, WireCount
 from dsh_audit.events import APPEND, Event, Json, SessionHeader, SurfaceOp
 from dsh_audit.projection.state import SessionState
-from dsh_audit.request import Request
+from dsh_audit.request.neutral import Request
+from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import Encoded
 from dsh_audit.wire.body import Body, Fragment
 from dsh_audit.wire.event_window import EventWindow

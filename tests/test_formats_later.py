@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from dsh_audit import ecma
 from dsh_audit.events import SurfaceOp
 from dsh_audit.formats import (
     FORMATS,
@@ -17,6 +16,7 @@ from dsh_audit.formats import (
     format_of,
     parse_session_header,
 )
+from dsh_audit.text import ecma
 from tests.format_rows import HEADERS, Row, answer, header, read, result, row, user
 
 LATER = (2, 3, 4)

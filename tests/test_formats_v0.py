@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dsh_audit import ecma
 from dsh_audit.events import APPEND, Event, SurfaceOp
 from dsh_audit.formats import FORMATS, RowRejectedError, v0
+from dsh_audit.text import ecma
 from tests.format_rows import HEADERS, answer, chunk, header, read, result, row, step_of, user
 
 TEXTS = {

@@ -18,8 +18,8 @@ from dsh_audit.checks.cache_sum import CacheReport
 from dsh_audit.checks.provider_rules import parse_rules
 from dsh_audit.cli import common
 from dsh_audit.deployment import Deployment
-from dsh_audit.generations import SessionHistory
-from dsh_audit.replay import Replay
+from dsh_audit.log.generations import SessionHistory
+from dsh_audit.replay.session_replay import Replay
 from tests.cli import run
 from tests.test_checks_cache import RULES
 from tests.test_golden_cases import captured_packages

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dsh_audit import ecma
 from dsh_audit.errors import UsageError
 from dsh_audit.events import SessionHeader
 from dsh_audit.golden.normalise import BUILT_IN, Normaliser, Normalising, parse_normaliser
+from dsh_audit.text import ecma
 from dsh_audit.wire.body import Body, Fragment, FragmentRun
 from tests.cli import run
 from tests.golden_logs import TOOLS_LOG, Rows, edited, header_of

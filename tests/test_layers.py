@@ -10,12 +10,10 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "dsh_audit"
 
 LAYERS = (
-    ("finding", "errors", "_ecma_slow", "ecma", "events"),
+    ("errors", "finding", "text", "events"),
     ("rules",),
-    ("container", "position"),
     ("formats",),
     ("log",),
-    ("generations", "locate", "schema_check"),
     ("projection",),
     ("dispatch",),
     ("deployment",),
@@ -23,10 +21,8 @@ LAYERS = (
     ("attachments",),
     ("wire",),
     ("capture",),
-    ("changes", "diff", "pairing"),
     ("replay",),
-    ("verification", "checks", "pricing", "regression", "golden", "inspection"),
-    ("learning",),
+    ("checks", "pricing", "golden"),
     ("audit",),
     ("report",),
     ("cli", "testing", "pytest_plugin"),

@@ -12,9 +12,6 @@ from pathlib import Path
 import pytest
 
 # Imported here, so that the runs inside this process need not import them each.
-import dsh_audit.changes
-import dsh_audit.report.renderers
-import dsh_audit.testing  # noqa: F401
 from tests.golden_logs import EDITS, GOLDEN, TOOLS_LOG, Edit, add_tool, edited, nothing
 
 pytest_plugins = ["pytester"]

@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from dsh_audit.cli.output import disarm
 from dsh_audit.deployment import Deployment
-from dsh_audit.generations import build_history
-from dsh_audit.replay import Replay
+from dsh_audit.log.generations import build_history
+from dsh_audit.replay.session_replay import Replay
 from dsh_audit.report.renderers import RENDERERS
 from tests.captures import write_bundle
 from tests.cli import run

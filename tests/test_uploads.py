@@ -16,9 +16,9 @@ from dsh_audit.capture.exchange import Exchange, Fidelity
 from dsh_audit.checks.uploads import Upload, UploadsReport, check_uploads, read_field
 from dsh_audit.checks.uploads_run import run_uploads
 from dsh_audit.deployment import Deployment
-from dsh_audit.generations import Generation, SessionHistory, build_history
-from dsh_audit.log import LogSource, open_log
-from dsh_audit.replay import Rebuilt, Replay
+from dsh_audit.log.generations import Generation, SessionHistory, build_history
+from dsh_audit.log.session_log import LogSource, open_log
+from dsh_audit.replay.session_replay import Rebuilt, Replay
 from dsh_audit.report.uploads import render_uploads
 from dsh_audit.wire.extensions import Extensions
 from dsh_audit.wire.session_log_field import MARKER

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dsh_audit.deployment import Deployment
-from dsh_audit.generations import build_history
-from dsh_audit.replay import Rebuilt, Replay
+from dsh_audit.log.generations import build_history
+from dsh_audit.replay.session_replay import Rebuilt, Replay
 from dsh_audit.wire.adapter import CannotEncodeError
 from dsh_audit.wire.deepseek_chat import encode_message
 from tests.logs import SessionV0, text_block, two_turns

@@ -9,7 +9,7 @@ import pytest
 from dsh_audit.errors import DeploymentError, UsageError
 from dsh_audit.wire.pi import PiRefusedError, Seqs, encode_pi_request, resolve_model
 from dsh_audit.wire.pi.catalogue import parse_catalogue
-from dsh_audit.wire.pi.given import encode_given
+from dsh_audit.wire.pi.single import encode_given
 from dsh_audit.wire.pi.versions import VERSIONS, pi_version_of
 from tests.harness.pi_cases import ASKED, CASES, SWITCH, TOOLS
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dsh_audit import ecma
+from dsh_audit.text import ecma
 from dsh_audit.wire.pi import PiRefusedError
-from dsh_audit.wire.pi.given import encode_given
+from dsh_audit.wire.pi.single import encode_given
 from tests.harness.pi_cases import CASES
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "pi-ai"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dsh_audit import ecma
-from dsh_audit.generations import SessionHistory, build_history
-from dsh_audit.log import SessionLog
+from dsh_audit.log.generations import SessionHistory, build_history
+from dsh_audit.log.session_log import SessionLog
+from dsh_audit.text import ecma
 from tests.logs import log_of, text_block
 
 Json = Any

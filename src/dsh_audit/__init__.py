@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from dsh_audit.formats.migrate import migrate as migrate
     from dsh_audit.formats.v0 import decode_storage_record as decode_storage_record
     from dsh_audit.formats.v0 import pack_chunk_runs as pack_chunk_runs
-    from dsh_audit.generations import build_history as build_history
-    from dsh_audit.locate import read_sessions as read_sessions
-    from dsh_audit.log import open_log as open_log
+    from dsh_audit.log.generations import build_history as build_history
+    from dsh_audit.log.locate import read_sessions as read_sessions
+    from dsh_audit.log.session_log import open_log as open_log
     from dsh_audit.projection.messages import derive_event_message as derive_event_message
     from dsh_audit.projection.messages import derive_messages as derive_messages
     from dsh_audit.projection.repair import interrupted_turn_closers as interrupted_turn_closers
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
     from dsh_audit.projection.state import SessionState as SessionState
     from dsh_audit.projection.surface import fold_surface as fold_surface
     from dsh_audit.projection.surface import is_surface_event as is_surface_event
-    from dsh_audit.replay import Replay as Replay
-    from dsh_audit.verification import verify as verify
+    from dsh_audit.replay.session_replay import Replay as Replay
+    from dsh_audit.replay.verification import verify as verify
 
 _HOMES = {
     "AuditError": "errors",
     "Deployment": "deployment",
     "Event": "events",
     "Finding": "finding",
-    "Replay": "replay",
+    "Replay": "replay.session_replay",
     "SessionState": "projection.state",
-    "build_history": "generations",
+    "build_history": "log.generations",
     "canonical_header": "projection.request_header",
     "decode_storage_record": "formats.v0",
     "derive_event_message": "projection.messages",
@@ -59,11 +59,11 @@ _HOMES = {
     "interrupted_turn_closers": "projection.repair",
     "is_surface_event": "projection.surface",
     "migrate": "formats.migrate",
-    "open_log": "log",
+    "open_log": "log.session_log",
     "pack_chunk_runs": "formats.v0",
     "read_capture": "capture",
-    "read_sessions": "locate",
-    "verify": "verification",
+    "read_sessions": "log.locate",
+    "verify": "replay.verification",
 }
 
 __all__ = sorted(_HOMES)

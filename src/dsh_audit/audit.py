@@ -14,9 +14,9 @@ from dsh_audit.checks.drift_model import DriftReport
 from dsh_audit.checks.drift_run import compare_logs, read_states, run_drift
 from dsh_audit.deployment import Deployment
 from dsh_audit.finding import Finding, sort_findings
-from dsh_audit.generations import SessionHistory
-from dsh_audit.log import LogStats, SessionLog
-from dsh_audit.replay import Rebuilt, Replay
+from dsh_audit.log.generations import SessionHistory
+from dsh_audit.log.session_log import LogStats, SessionLog
+from dsh_audit.replay.session_replay import Rebuilt, Replay
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from dsh_audit.capture import read_capture
 from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_model import CacheRow
 from dsh_audit.checks.cache_sum import METRICS, CacheReport
+from dsh_audit.checks.gates import check_thresholds, flatten, parse_threshold
 from dsh_audit.checks.provider_rules import parse_rules
 from dsh_audit.cli import common
 from dsh_audit.cli.golden_cases import Task, check_case, read_log
@@ -27,10 +28,9 @@ from dsh_audit.golden.normalise import parse_normaliser
 from dsh_audit.golden.result import CaseResult
 from dsh_audit.golden.store import case_file, case_name
 from dsh_audit.pricing import parse_prices
-from dsh_audit.regression import check_thresholds, flatten, parse_threshold
+from dsh_audit.replay.verification import PairResult, verify
 from dsh_audit.report.golden import render_case_result
 from dsh_audit.report.verify import render_verify
-from dsh_audit.verification import PairResult, verify
 
 __all__ = [
     "GoldenCheck",

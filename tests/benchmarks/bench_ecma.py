@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from tabulate import tabulate
 
-from dsh_audit import ecma
+from dsh_audit.text import ecma
 
 PROSE = 'A sentence, e.g. about "1.5" things:\n\tcaf\u00e9 \U0001f600. '
 ROW = {

@@ -15,10 +15,10 @@ from collections.abc import Callable
 import orjson
 import zstandard
 
-from dsh_audit.container import ContainerStats, iter_rows
 from dsh_audit.deployment import Deployment
-from dsh_audit.generations import build_history
-from dsh_audit.replay import Replay
+from dsh_audit.log.container import ContainerStats, iter_rows
+from dsh_audit.log.generations import build_history
+from dsh_audit.replay.session_replay import Replay
 from tests.logs import SessionV0, log_of
 
 STEPS = 450

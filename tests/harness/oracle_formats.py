@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dsh_audit import ecma
+from dsh_audit.text import ecma
 from tests.harness.oracle_packages import ensure_node_oracle, node_binary, run_script
 from tests.harness.runtimes import ensure_runtime, executable
 

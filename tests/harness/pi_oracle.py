@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from dsh_audit import ecma
+from dsh_audit.text import ecma
 from dsh_audit.wire.pi import ImageSource, ImageVersion, PiRefusedError, encode_pi_request, resolve_model
 from dsh_audit.wire.pi.profile import Catalogue
 from tests.harness.oracle_packages import ensure_node_oracle, placed_command

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from dsh_audit import ecma
 from dsh_audit.events import Event
 from dsh_audit.formats import FORMATS, FormatError, RowRejectedError, v0
 from dsh_audit.formats.envelope import encode_event
 from dsh_audit.formats.migrate import ChildSession, migrate
 from dsh_audit.formats.stream import expand_stream, pack_stream
+from dsh_audit.text import ecma
 from tests.harness.made_sessions import Row, damage, make_log
 from tests.harness.oracle_formats import ask, ask_storage
 

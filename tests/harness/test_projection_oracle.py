@@ -16,13 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dsh_audit import ecma
 from dsh_audit.events import Event
 from dsh_audit.projection.equality import same_text
 from dsh_audit.projection.messages import derive_event_message, derive_messages
 from dsh_audit.projection.repair import REPAIR_TEXTS, interrupted_turn_closers
 from dsh_audit.projection.request_header import canonical_header, fold_request_header, header_equals
 from dsh_audit.projection.surface import ProjectionError, Rejection, fold_surface, is_surface_event
+from dsh_audit.text import ecma
 from tests.harness.oracle_packages import script_command
 from tests.projection_events import Raw, broken_events, surface_data, to_event, valid_events
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from dsh_audit import ecma
 from dsh_audit.capture.coding import ContentCodingError, decode_content, sniff_coding
 from dsh_audit.capture.exchange import (
     MODEL_KINDS,
@@ -19,6 +18,7 @@ from dsh_audit.capture.exchange import (
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Rule, Where
 from dsh_audit.rules import capture as rules
+from dsh_audit.text import ecma
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dsh_audit import ecma
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
 from dsh_audit.capture.coding import MAX_BODY_BYTES
 from dsh_audit.capture.exchange import BodyDigest, Exchange, Fidelity
@@ -21,6 +20,7 @@ from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_in
 from dsh_audit.errors import CaptureError, UsageError
 from dsh_audit.events import Json
 from dsh_audit.rules import capture as rules
+from dsh_audit.text import ecma
 
 FORMAT = "bundle"
 MAX_META_BYTES = 1 << 20

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dsh_audit import ecma
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
 from dsh_audit.capture.exchange import Fidelity
 from dsh_audit.capture.files import read_whole
@@ -20,6 +19,7 @@ from dsh_audit.capture.text import HeldBody, base64_body, text_body
 from dsh_audit.errors import CaptureError, UsageError
 from dsh_audit.events import Json
 from dsh_audit.rules import capture as rules
+from dsh_audit.text import ecma
 
 FORMAT = "har"
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from dsh_audit import ecma
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
 from dsh_audit.capture.coding import MAX_BODY_BYTES, sniff_coding
 from dsh_audit.capture.exchange import Fidelity, split_url
@@ -27,6 +26,7 @@ from dsh_audit.capture.text import HeldBody, base64_body, text_body
 from dsh_audit.errors import CaptureError
 from dsh_audit.events import Json
 from dsh_audit.rules import capture as rules
+from dsh_audit.text import ecma
 
 FORMAT = "jsonl"
 MAX_LINE_BYTES = MAX_BODY_BYTES

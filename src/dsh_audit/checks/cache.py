@@ -22,11 +22,11 @@ from dsh_audit.checks.layout import LayoutScanner
 from dsh_audit.checks.lineage import STEPS, Branches, Match, lineage_of
 from dsh_audit.checks.prompt import Prompt, PromptReader, extends, resent_bytes, shared_prefix
 from dsh_audit.checks.provider_rules import CacheRules, RuleBook
-from dsh_audit.checks.ropes import common_prefix
+from dsh_audit.checks.shared_prefix import common_prefix
 from dsh_audit.deployment import Used
-from dsh_audit.log import SessionLog
+from dsh_audit.log.session_log import SessionLog
 from dsh_audit.pricing import PriceTable, Rates, Usage, parse_usage
-from dsh_audit.replay import Rebuilt, Replay
+from dsh_audit.replay.session_replay import Rebuilt, Replay
 from dsh_audit.wire.body import Body, Fragment
 
 BYTES_PER_TOKEN = 4

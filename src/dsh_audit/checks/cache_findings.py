@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from dsh_audit.checks.cache_model import CacheRow
 from dsh_audit.finding import Finding, Rule
-from dsh_audit.log import SessionLog
+from dsh_audit.log.session_log import SessionLog
 from dsh_audit.rules import cache as rules
 
 _BY_PART = {"tools": rules.TOOLS_CHANGED, "system": rules.SYSTEM_CHANGED, "config": rules.CONFIG_CHANGED}

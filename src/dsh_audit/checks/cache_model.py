@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from dsh_audit.checks.causes import Why
 from dsh_audit.checks.drift_model import HeaderChange
-from dsh_audit.log import SessionLog
+from dsh_audit.log.session_log import SessionLog
 from dsh_audit.pricing import Usage
 
 Basis = Literal["usage", "estimate"]

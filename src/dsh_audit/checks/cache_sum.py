@@ -12,7 +12,7 @@ from dsh_audit.checks.causes import Cause
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.deployment import Used
 from dsh_audit.finding import Finding
-from dsh_audit.log import SessionLog
+from dsh_audit.log.session_log import SessionLog
 
 METRICS = (
     "requests",

@@ -10,9 +10,9 @@ from dsh_audit.checks.drift_model import HeaderChange, Part
 from dsh_audit.checks.evidence import Evidence
 from dsh_audit.checks.layout import LayoutScanner
 from dsh_audit.checks.prompt import Prompt
-from dsh_audit.checks.ropes import fragments_from
+from dsh_audit.checks.shared_prefix import fragments_from
 from dsh_audit.pricing import Usage
-from dsh_audit.replay import Rebuilt
+from dsh_audit.replay.session_replay import Rebuilt
 from dsh_audit.wire.body import Body, Fragment
 
 Cause = Literal[

@@ -6,16 +6,16 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dsh_audit import ecma
-from dsh_audit.changes import find_changes
-from dsh_audit.checks.ropes import first_different
 from dsh_audit.checks.run_requests import RunRequest
-from dsh_audit.diff import EXTENSION_FIELDS
+from dsh_audit.checks.shared_prefix import first_different
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Where
-from dsh_audit.pairing.alignment import gaps, longest_increasing, pair_equal, pair_in_order
-from dsh_audit.position import pointer_at
+from dsh_audit.replay.body_diff import EXTENSION_FIELDS
+from dsh_audit.replay.pairing.alignment import gaps, longest_increasing, pair_equal, pair_in_order
 from dsh_audit.rules import diff as rules
+from dsh_audit.text import ecma
+from dsh_audit.text.pointer import pointer_at
+from dsh_audit.text.value_diff import find_changes
 
 Layer = Literal["settings", "system", "tools", "messages", "encoding"]
 Status = Literal["same", "different", "only-first", "only-second", "not-compared"]

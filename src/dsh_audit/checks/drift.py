@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from dsh_audit import ecma
 from dsh_audit.checks.drift_model import ConfigChange, HeaderChange, Part, Placement
 from dsh_audit.checks.evidence import RESTART, SWITCHES, Evidence
 from dsh_audit.checks.header_state import HeaderState, HeaderStates
@@ -20,9 +19,10 @@ from dsh_audit.checks.prompt_diff import TextChange, diff_text
 from dsh_audit.checks.tool_diff import ToolsChange, diff_tools
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding
-from dsh_audit.log import SessionLog
-from dsh_audit.replay import Rebuilt
+from dsh_audit.log.session_log import SessionLog
+from dsh_audit.replay.session_replay import Rebuilt
 from dsh_audit.rules import drift as rules
+from dsh_audit.text import ecma
 
 _ROUTE_KEYS = ("provider", "model", "reasoningEffort")
 

@@ -12,7 +12,7 @@ from dsh_audit.checks.tool_diff import ToolsChange
 from dsh_audit.checks.volatile import Kind
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding
-from dsh_audit.log import SessionLog
+from dsh_audit.log.session_log import SessionLog
 
 Part = Literal["config", "system", "tools"]
 Placement = Literal["head", "in-history"]

@@ -13,8 +13,8 @@ from dsh_audit.checks.evidence import Evidence
 from dsh_audit.checks.header_state import HeaderState, HeaderStates
 from dsh_audit.checks.layout import LayoutScanner
 from dsh_audit.checks.prompt import Prompt, PromptReader
-from dsh_audit.replay import Rebuilt, Replay
-from dsh_audit.request import Request
+from dsh_audit.replay.session_replay import Rebuilt, Replay
+from dsh_audit.request.neutral import Request
 
 
 class DriftRun:

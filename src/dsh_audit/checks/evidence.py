@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from dsh_audit.events import Event
-from dsh_audit.log import SessionLog
+from dsh_audit.log.session_log import SessionLog
 
 SWITCHES = frozenset(
     {

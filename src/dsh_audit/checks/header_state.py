@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsh_audit import ecma
 from dsh_audit.events import Event, Json, as_list, as_object
-from dsh_audit.request import Request
+from dsh_audit.request.neutral import Request
+from dsh_audit.text import ecma
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from dsh_audit import ecma
-from dsh_audit.position import join_pointer
+from dsh_audit.text import ecma
+from dsh_audit.text.pointer import join_pointer
 from dsh_audit.wire.body import Body, Fragment, FragmentRun
 
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]|"', re.DOTALL)

@@ -17,9 +17,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from dsh_audit import ecma
 from dsh_audit.checks.layout import LayoutScanner
-from dsh_audit.checks.ropes import common_prefix, cut, first_different, fragments_from, is_before
+from dsh_audit.checks.shared_prefix import common_prefix, cut, first_different, fragments_from, is_before
+from dsh_audit.text import ecma
 from dsh_audit.wire.body import Body, Fragment
 
 _MARKER = re.compile(rb'(?:,"cache_control":\{[^{}]*\}|"cache_control":\{[^{}]*\},?)')

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsh_audit.checks.volatile import Kind, volatile_kinds
-from dsh_audit.position import common_start
+from dsh_audit.text.pointer import common_start
 
 MAX_LINES = 60
 MAX_WIDTH = 240

@@ -10,7 +10,7 @@ from dsh_audit.capture import CaptureArchive
 from dsh_audit.capture.exchange import MODEL_KINDS, Exchange, Fidelity
 from dsh_audit.events import Json
 from dsh_audit.projection.messages import DerivedMessage
-from dsh_audit.replay import Rebuilt
+from dsh_audit.replay.session_replay import Rebuilt
 
 _NOT_SEEN = ("id", "source")
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dsh_audit import ecma
 from dsh_audit.checks.volatile import Kind, volatile_kinds
 from dsh_audit.events import Json
+from dsh_audit.text import ecma
 
 MAX_POINTERS = 20
 
@@ -132,7 +132,7 @@ def _moved(old: dict[_Key, Json], stayed: list[_Key]) -> list[_Key]:
 
 def _pointers(name: str, before: Json, after: Json) -> list[ToolPointer]:
     # Imported here: the comparison pulls in a large package that most runs never need.
-    from dsh_audit.changes import find_changes, first_key_order_difference
+    from dsh_audit.text.value_diff import find_changes, first_key_order_difference
 
     kinds = {"only-captured": "added", "only-replayed": "removed", "changed": "changed"}
     found = [

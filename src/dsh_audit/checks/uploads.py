@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from dsh_audit import ecma
 from dsh_audit.capture.exchange import Exchange
 from dsh_audit.deployment import DEFAULT_CHAT_URL, DEFAULT_MESSAGES_URL, Deployment
 from dsh_audit.finding import Finding, Where
-from dsh_audit.log import SessionLog
-from dsh_audit.position import MalformedError, Member, scan_members
-from dsh_audit.replay import Rebuilt
+from dsh_audit.log.session_log import SessionLog
+from dsh_audit.replay.session_replay import Rebuilt
 from dsh_audit.rules import uploads as rules
+from dsh_audit.text import ecma
+from dsh_audit.text.pointer import MalformedError, Member, scan_members
 from dsh_audit.wire.extensions import Extensions, Span
 from dsh_audit.wire.protocol import CHAT, MESSAGES
 from dsh_audit.wire.session_log_field import FIELD

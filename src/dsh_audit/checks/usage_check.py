@@ -7,7 +7,7 @@ from dsh_audit.checks.causes import Sent, Why
 from dsh_audit.checks.drift_model import HeaderChange, Part
 from dsh_audit.checks.lineage import Match
 from dsh_audit.checks.provider_rules import CacheRules
-from dsh_audit.checks.ropes import fragments_from
+from dsh_audit.checks.shared_prefix import fragments_from
 from dsh_audit.pricing import Usage
 
 TOLERANCE = 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from dsh_audit.position import common_ends
+from dsh_audit.text.pointer import common_ends
 
 Kind = Literal["timestamp", "date", "time", "uuid", "id", "path", "counter", "growth", "order"]
 

@@ -11,24 +11,24 @@ from typing import Any
 
 import click
 
-from dsh_audit import ecma
 from dsh_audit.audit import audit_cache
 from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_sum import METRICS, CacheReport
+from dsh_audit.checks.gates import Threshold, check_thresholds, compare_reports, flatten, parse_threshold
 from dsh_audit.checks.provider_rules import parse_rules
 from dsh_audit.cli import common
 from dsh_audit.cli.output import reporting
 from dsh_audit.deployment import Deployment
 from dsh_audit.errors import UsageError
 from dsh_audit.finding import Finding, sort_findings
-from dsh_audit.locate import SessionFiles
-from dsh_audit.log import SessionLog
+from dsh_audit.log.locate import SessionFiles
+from dsh_audit.log.session_log import SessionLog
 from dsh_audit.pricing import parse_prices
-from dsh_audit.regression import Threshold, check_thresholds, compare_reports, flatten, parse_threshold
 from dsh_audit.report.cache import ledger_rows, rank, render_cache, render_csv, render_ranking
 from dsh_audit.report.cache_cases import report_cache
 from dsh_audit.report.json import render_json
 from dsh_audit.report.model import Report
+from dsh_audit.text import ecma
 
 
 def price_options(command: common.F) -> common.F:
@@ -153,7 +153,7 @@ def _with_capture(
     # Imported here: the comparison of bodies pulls in packages that few runs need.
     from dsh_audit.capture import read_capture
     from dsh_audit.capture.exchange import Fidelity
-    from dsh_audit.verification import learn_constants, verify
+    from dsh_audit.replay.verification import learn_constants, verify
 
     archive = read_capture(Path(capture))
     deployment = learn_constants(deployment, archive.exchanges)

@@ -19,9 +19,9 @@ from dsh_audit.cli.config import META_KEY
 from dsh_audit.deployment import Deployment, parse_deployment
 from dsh_audit.errors import AuditError, LogError, UsageError
 from dsh_audit.finding import Finding, Where
-from dsh_audit.generations import SessionHistory, build_history
-from dsh_audit.locate import SessionFiles, parse_generation, read_sessions, require_one
-from dsh_audit.log import SessionLog, open_log
+from dsh_audit.log.generations import SessionHistory, build_history
+from dsh_audit.log.locate import SessionFiles, parse_generation, read_sessions, require_one
+from dsh_audit.log.session_log import SessionLog, open_log
 from dsh_audit.report.json import render_json
 from dsh_audit.rules import log as rules
 from dsh_audit.wire.pi.catalogue import read_catalog

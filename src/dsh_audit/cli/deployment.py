@@ -13,7 +13,7 @@ from dsh_audit.capture import read_capture
 from dsh_audit.cli import common
 from dsh_audit.cli.verify import capture_options, read_fields
 from dsh_audit.errors import UsageError
-from dsh_audit.learning import Learned, as_json, learn
+from dsh_audit.replay.learning import Learned, as_json, learn
 from dsh_audit.report.json import render_json
 from dsh_audit.report.text import clean
 

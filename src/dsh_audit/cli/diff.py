@@ -19,9 +19,9 @@ from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.events import SessionHeader
 from dsh_audit.finding import Finding, sort_findings
 from dsh_audit.golden.normalise import BUILT_IN, Normaliser, Normalising, parse_normaliser
-from dsh_audit.locate import parse_generation, read_sessions
-from dsh_audit.log import open_log
-from dsh_audit.replay import Replay
+from dsh_audit.log.locate import parse_generation, read_sessions
+from dsh_audit.log.session_log import open_log
+from dsh_audit.replay.session_replay import Replay
 from dsh_audit.report.diff import report_diff
 from dsh_audit.report.model import Report
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import click
 
-from dsh_audit import ecma
 from dsh_audit.cli import common
 from dsh_audit.errors import AuditError, UsageError
+from dsh_audit.text import ecma
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.given import encode_single
 from dsh_audit.wire.pi.catalogue import read_catalog, read_version
-from dsh_audit.wire.pi.given import DEFAULT_VERSION
 from dsh_audit.wire.pi.profile import Catalogue
 from dsh_audit.wire.pi.refusal import PiRefusedError
-from dsh_audit.wire.single import encode_single
+from dsh_audit.wire.pi.single import DEFAULT_VERSION
 
 _GZIP = b"\x1f\x8b"
 

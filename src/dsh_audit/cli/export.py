@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from dsh_audit import ecma
 from dsh_audit.cli import common
 from dsh_audit.errors import UsageError
 from dsh_audit.finding import has_errors
-from dsh_audit.log import EventReader, SessionLog
+from dsh_audit.log.session_log import EventReader, SessionLog
 from dsh_audit.report.text import findings_block
+from dsh_audit.text import ecma
 
 
 @click.command("export", short_help="Print the events of a log as plain JSONL, for jq and grep.")

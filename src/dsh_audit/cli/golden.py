@@ -41,12 +41,12 @@ from dsh_audit.golden.store import (
     reject_case,
     write_case,
 )
-from dsh_audit.locate import read_sessions
+from dsh_audit.log.locate import read_sessions
+from dsh_audit.replay.verification import verify
 from dsh_audit.report import text
 from dsh_audit.report.golden import render_list, render_pending, report_golden
 from dsh_audit.report.model import Report
 from dsh_audit.rules import golden as rules
-from dsh_audit.verification import verify
 
 FORCE = click.option("--force", is_flag=True, help="Write although CI is set.")
 _DIRECTORY = click.argument("root", metavar="DIR", type=click.Path(path_type=Path))

@@ -19,7 +19,6 @@ from dsh_audit.cli import common
 from dsh_audit.deployment import Deployment
 from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.finding import Finding
-from dsh_audit.generations import SessionHistory
 from dsh_audit.golden.build import Recipe, Recorded, recipe_of, record_case, without_verdicts
 from dsh_audit.golden.case import GoldenCase
 from dsh_audit.golden.compare import compare_cases
@@ -35,8 +34,9 @@ from dsh_audit.golden.store import (
     relative_to_case,
     write_case,
 )
-from dsh_audit.locate import SessionFiles, decode_segment, read_sessions, require_one
-from dsh_audit.log import open_log
+from dsh_audit.log.generations import SessionHistory
+from dsh_audit.log.locate import SessionFiles, decode_segment, read_sessions, require_one
+from dsh_audit.log.session_log import open_log
 
 _SERIAL_CASES = 24
 """So few cases are checked faster here than in processes that must be started first."""

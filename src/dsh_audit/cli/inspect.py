@@ -6,10 +6,10 @@ import click
 
 from dsh_audit.cli import common
 from dsh_audit.cli.output import reporting
-from dsh_audit.inspection import inspect_log
+from dsh_audit.log.row_schema import check_rows
+from dsh_audit.replay.inspection import inspect_log
 from dsh_audit.report.inspect import report_inspections
 from dsh_audit.report.model import Report
-from dsh_audit.schema_check import check_rows
 
 
 @click.command("inspect", short_help="Say what a log is: format, size, turns, requests, health.")

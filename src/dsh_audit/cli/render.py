@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from dsh_audit import ecma
 from dsh_audit.audit import find_request
 from dsh_audit.cli import common
 from dsh_audit.errors import NotReconstructibleError, UsageError
 from dsh_audit.events import Json
 from dsh_audit.report.json import render_json
+from dsh_audit.text import ecma
 from dsh_audit.wire.body import Body
 
 _PARTS = ("body", "base", "headers", "messages", "options")

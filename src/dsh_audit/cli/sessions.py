@@ -7,8 +7,8 @@ import click
 from dsh_audit.cli import common
 from dsh_audit.cli.output import reporting
 from dsh_audit.errors import LogError
-from dsh_audit.inspection import inspect_log
-from dsh_audit.locate import default_home, is_folder
+from dsh_audit.log.locate import default_home, is_folder
+from dsh_audit.replay.inspection import inspect_log
 from dsh_audit.report.inspect import report_sessions
 from dsh_audit.report.model import Report
 

@@ -10,9 +10,9 @@ from dsh_audit.capture import read_capture
 from dsh_audit.cli import common
 from dsh_audit.cli.output import reporting
 from dsh_audit.errors import UsageError
+from dsh_audit.replay.verification import verify
 from dsh_audit.report.model import Report
 from dsh_audit.report.verify import report_verify
-from dsh_audit.verification import verify
 
 CAPTURE_FIELD_OPTION = click.option(
     "--capture-field",

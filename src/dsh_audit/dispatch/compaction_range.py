@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dsh_audit import ecma
 from dsh_audit.events import Event, Json
 from dsh_audit.projection.messages import derive_event_message
 from dsh_audit.projection.state import Snapshot
+from dsh_audit.text import ecma
 
 _STATED_PRICE = re.compile(r">= ?(\d+)\)")
 _MAX_CANDIDATES = 64

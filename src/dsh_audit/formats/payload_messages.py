@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from dsh_audit import ecma
 from dsh_audit.events import Json
 from dsh_audit.formats.base import FormatError
 from dsh_audit.formats.shapes import (
@@ -28,6 +27,7 @@ from dsh_audit.formats.shapes import (
     tagged,
     where,
 )
+from dsh_audit.text import ecma
 
 _TYPE = STRING
 IMAGE = record(

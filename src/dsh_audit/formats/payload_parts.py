@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from dsh_audit import ecma
 from dsh_audit.events import Json
 from dsh_audit.formats.base import FormatError
 from dsh_audit.formats.payload_messages import BLOCK, CONTENT
@@ -30,6 +29,7 @@ from dsh_audit.formats.shapes import (
     tagged,
     where,
 )
+from dsh_audit.text import ecma
 
 _STATUS = where(SAFE_INTEGER, lambda value, label: _within(value, label, 100, 599))
 FAILURE = record(

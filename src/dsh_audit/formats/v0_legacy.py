@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from dsh_audit import ecma
 from dsh_audit.events import Event, Json
 from dsh_audit.formats.base import FormatError
 from dsh_audit.formats.envelope import is_object, require_count, require_keys, require_object
+from dsh_audit.text import ecma
 
 _RENAMED = {
     "compact/start": "compaction/start",

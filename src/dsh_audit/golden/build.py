@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Severity
-from dsh_audit.generations import SessionHistory
 from dsh_audit.golden.case import GoldenCase
 from dsh_audit.golden.normalise import Normaliser, Normalising
 from dsh_audit.golden.pin import Pinner
-from dsh_audit.replay import Rebuilt, Replay
+from dsh_audit.log.generations import SessionHistory
+from dsh_audit.replay.session_replay import Rebuilt, Replay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from dsh_audit import ecma
 from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.events import Json
 from dsh_audit.golden.normalise import Normaliser
+from dsh_audit.text import ecma
 
 SCHEMA = "dsh-audit/golden/1"
 

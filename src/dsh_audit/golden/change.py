@@ -107,7 +107,7 @@ def _sides(
 def excerpt_pair(before: Json, after: Json) -> tuple[str | None, str | None]:
     """Two values in short, texts around the first character that differs."""
     # Imported here: the comparison pulls in a large package that most runs never need.
-    from dsh_audit.changes import find_changes
+    from dsh_audit.text.value_diff import find_changes
 
     changes = find_changes(after, before, limit=1)
     if changes:
@@ -150,6 +150,6 @@ def shown(value: Json) -> str | None:
 
 
 def _excerpt(value: Json) -> str:
-    from dsh_audit.changes import excerpt
+    from dsh_audit.text.value_diff import excerpt
 
     return excerpt(value)

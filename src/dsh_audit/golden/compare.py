@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dsh_audit import ecma
 from dsh_audit.events import Json
 from dsh_audit.golden.case import GoldenCase, PinnedRequest, PinnedValue
 from dsh_audit.golden.change import LAYERS, Change, shown, speaker, value_change
 from dsh_audit.golden.sequences import Edit, diff_values
+from dsh_audit.text import ecma
 
 _ROUTE = ("provider", "model", "protocol")
 

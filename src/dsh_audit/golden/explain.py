@@ -9,9 +9,9 @@ from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.checks.drift_run import run_drift
 from dsh_audit.checks.layout import LayoutScanner
 from dsh_audit.deployment import Deployment
-from dsh_audit.generations import SessionHistory
 from dsh_audit.golden.change import Change
-from dsh_audit.replay import Rebuilt, Replay
+from dsh_audit.log.generations import SessionHistory
+from dsh_audit.replay.session_replay import Rebuilt, Replay
 from dsh_audit.wire.body import Body
 
 _PARTS = {"settings": "config", "system": "system", "tools": "tools"}

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dsh_audit import ecma
 from dsh_audit.errors import UsageError
 from dsh_audit.events import Json, SessionHeader
+from dsh_audit.text import ecma
 from dsh_audit.wire.body import Body, Fragment, FragmentRun
 
 _DAY = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"

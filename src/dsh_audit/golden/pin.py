@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from dsh_audit import ecma
 from dsh_audit.checks.layout import LayoutScanner
 from dsh_audit.checks.prompt import MESSAGE_KEYS, SYSTEM_KEYS
-from dsh_audit.checks.ropes import cut
+from dsh_audit.checks.shared_prefix import cut
 from dsh_audit.events import Json
 from dsh_audit.golden.case import PinnedRequest, PinnedValue
 from dsh_audit.golden.normalise import Normalising
-from dsh_audit.position import join_pointer
 from dsh_audit.projection.messages import DerivedMessage, derive_event_message
 from dsh_audit.projection.surface import Surface
-from dsh_audit.replay import Rebuilt
-from dsh_audit.request import Request
+from dsh_audit.replay.session_replay import Rebuilt
+from dsh_audit.request.neutral import Request
+from dsh_audit.text import ecma
+from dsh_audit.text.pointer import join_pointer
 from dsh_audit.wire.body import Body
 
 MAX_PARTS = 200

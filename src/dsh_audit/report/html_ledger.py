@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dsh_audit.checks.cache_model import CacheRow, Money
 from dsh_audit.checks.cache_sum import CacheReport
-from dsh_audit.inspection import format_time
+from dsh_audit.replay.inspection import format_time
 from dsh_audit.report import text
 from dsh_audit.report.html_text import esc, heads
 

@@ -10,13 +10,13 @@ from dsh_audit.checks.drift import describe
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.checks.lineage import STEPS
 from dsh_audit.deployment import Used
-from dsh_audit.ecma import stringify_text
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding
-from dsh_audit.inspection import format_time
+from dsh_audit.replay.inspection import format_time
 from dsh_audit.report import text
 from dsh_audit.report.html_chart import is_known, render_chart
 from dsh_audit.report.html_text import esc, heads
+from dsh_audit.text.ecma import stringify_text
 
 _MOST = 200
 """Header changes and findings that are shown."""

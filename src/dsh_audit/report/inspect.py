@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from dsh_audit.finding import Finding, sort_findings
-from dsh_audit.inspection import Inspection, format_time
+from dsh_audit.replay.inspection import Inspection, format_time
 from dsh_audit.report import text
 from dsh_audit.report.model import Case, Outcome, Report, build_report, describe_counts
 

@@ -10,8 +10,8 @@ from typing import Any
 import click
 from tabulate import tabulate
 
-from dsh_audit import ecma
 from dsh_audit.finding import Finding, Severity, sort_findings
+from dsh_audit.text import ecma
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")

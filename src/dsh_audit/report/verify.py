@@ -7,10 +7,10 @@ from typing import Any
 
 from dsh_audit.audit import log_json
 from dsh_audit.finding import has_errors
+from dsh_audit.replay.verification import PairResult, VerifyReport
 from dsh_audit.report import text
 from dsh_audit.report.model import Case, Outcome, Report, build_report
 from dsh_audit.rules import wire as rules
-from dsh_audit.verification import PairResult, VerifyReport
 
 _MAX_DIFFERENCES = 5
 _STYLES = {

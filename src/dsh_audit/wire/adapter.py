@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from dsh_audit.deployment import Deployment, Used
-from dsh_audit.request import Request
+from dsh_audit.request.neutral import Request
 from dsh_audit.wire.body import Body
 
 Claim = Literal["bytes", "json", "logical", "none"]

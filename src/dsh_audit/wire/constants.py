@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from dsh_audit import ecma
-from dsh_audit.request import COMPACTION_INSTRUCTION
+from dsh_audit.request.neutral import COMPACTION_INSTRUCTION
+from dsh_audit.text import ecma
 
 
 @dataclass(frozen=True, slots=True)

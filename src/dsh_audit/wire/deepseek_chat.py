@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dsh_audit import ecma
 from dsh_audit.deployment import DEFAULT_CHAT_URL
 from dsh_audit.events import Json
 from dsh_audit.projection.messages import DerivedMessage, derive_nodes
 from dsh_audit.projection.surface import Surface
-from dsh_audit.request import Request
+from dsh_audit.request.neutral import Request
+from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Notes
 from dsh_audit.wire.body import Body, Fragment, FragmentRun
 from dsh_audit.wire.instruction import instruction

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from dsh_audit import ecma
 from dsh_audit.deployment import DEFAULT_MESSAGES_URL, Deployment, Used
 from dsh_audit.events import Json
 from dsh_audit.projection.messages import derive_nodes
 from dsh_audit.projection.surface import Surface
-from dsh_audit.request import Request
+from dsh_audit.request.neutral import Request
+from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import Encoded, Notes
 from dsh_audit.wire.body import Body, Fragment
 from dsh_audit.wire.instruction import instruction

@@ -37,7 +37,7 @@ _BEFORE_A_CALL = frozenset(
 
 
 class EventSource(Protocol):
-    """What is needed of a log; :class:`~dsh_audit.log.SessionLog` is one."""
+    """What is needed of a log; :class:`~dsh_audit.log.session_log.SessionLog` is one."""
 
     session_header: SessionHeader
 

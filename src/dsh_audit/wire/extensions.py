@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.events import Json
-from dsh_audit.request import Request
+from dsh_audit.request.neutral import Request
 from dsh_audit.wire import plugin_packages, session_log_field
 from dsh_audit.wire.adapter import Encoded
 from dsh_audit.wire.body import Body, Fragment

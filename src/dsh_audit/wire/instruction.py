@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dsh_audit.projection.messages import DerivedMessage
-from dsh_audit.request import Request
+from dsh_audit.request.neutral import Request
 from dsh_audit.wire.adapter import CannotEncodeError, Notes
 
 

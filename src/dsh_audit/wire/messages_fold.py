@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dsh_audit import ecma
 from dsh_audit.events import Json
 from dsh_audit.projection.messages import DerivedMessage
+from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import CannotEncodeError
 from dsh_audit.wire.body import Fragment, FragmentRun
 from dsh_audit.wire.messages_blocks import (

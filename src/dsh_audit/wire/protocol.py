@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dsh_audit.deployment import Used
 from dsh_audit.events import Json
-from dsh_audit.request import Request
+from dsh_audit.request.neutral import Request
 from dsh_audit.wire.adapter import Notes
 
 CHAT = "deepseek-chat-completions"

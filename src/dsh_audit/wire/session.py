@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from dsh_audit import ecma
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.events import SHAPE_ERRORS
-from dsh_audit.request import Request
+from dsh_audit.request.neutral import Request
+from dsh_audit.text import ecma
 from dsh_audit.wire import deepseek_messages
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Encoder, Notes
 from dsh_audit.wire.body import Body, Fragment

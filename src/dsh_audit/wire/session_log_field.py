@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dsh_audit import ecma
 from dsh_audit.events import Event, Json, SessionHeader
 from dsh_audit.formats import FORMATS
 from dsh_audit.formats.envelope import op_value
+from dsh_audit.text import ecma
 
 FIELD = "dsh_session_log"
 MARKER = "session-log-deepseek/delivery-accepted"

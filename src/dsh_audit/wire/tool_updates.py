@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from dsh_audit import ecma
 from dsh_audit.events import Event, Json
 from dsh_audit.projection.prefix import Prefix
+from dsh_audit.text import ecma
 from dsh_audit.wire.shapes import check_tools
 
 ToolMode = Literal["none", "addition-only", "in-history"]

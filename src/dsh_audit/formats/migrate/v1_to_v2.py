@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from dsh_audit import ecma
 from dsh_audit.events import Event, Json, SessionHeader
 from dsh_audit.formats.base import FormatError
 from dsh_audit.formats.envelope import is_object, require_object
@@ -22,6 +21,7 @@ from dsh_audit.formats.migrate.common import (
 from dsh_audit.formats.payload_events import check_payload
 from dsh_audit.formats.stream import StreamPacker
 from dsh_audit.formats.v1 import KNOWN_TYPES
+from dsh_audit.text import ecma
 
 _CLOSERS = frozenset({"turn/end", "step/end", "llm/retry", "llm/retry-started"})
 _MARKER = "session-log-deepseek/delivery-accepted"

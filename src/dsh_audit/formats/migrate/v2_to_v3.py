@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from dsh_audit import ecma
 from dsh_audit.events import APPEND, SURFACE_TYPES, Event, Json, SessionHeader, SurfaceOp
 from dsh_audit.formats.base import FormatError
 from dsh_audit.formats.migrate import v2_admission
@@ -21,6 +20,7 @@ from dsh_audit.formats.migrate.common import (
     run_migration,
 )
 from dsh_audit.formats.v3 import SYSTEM_MESSAGE, check_canonical
+from dsh_audit.text import ecma
 
 _MARKER = "session-log-deepseek/delivery-accepted"
 _RENAMED = {"tool/code-dispatch": "tool/ptc-dispatch", "tool/code-dispatch-start": "tool/ptc-dispatch-start"}

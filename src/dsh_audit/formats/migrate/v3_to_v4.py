@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from dsh_audit import ecma
 from dsh_audit.events import Event, Json, SessionHeader
 from dsh_audit.formats.base import FormatError
 from dsh_audit.formats.envelope import require_count, require_object
@@ -23,6 +22,7 @@ from dsh_audit.formats.migrate.common import (
     run_migration,
 )
 from dsh_audit.formats.v3 import KNOWN_TYPES
+from dsh_audit.text import ecma
 
 _MARKER = "session-log-deepseek/delivery-accepted"
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from dsh_audit import ecma
 from dsh_audit.events import Json
+from dsh_audit.text import ecma
 from dsh_audit.wire.pi.anthropic_tools import ToolPrinter
 from dsh_audit.wire.pi.assemble import WireItem
 from dsh_audit.wire.pi.completions_messages import SEE_IMAGE, joined_texts

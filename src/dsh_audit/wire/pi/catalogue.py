@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dsh_audit import ecma
 from dsh_audit.errors import DeploymentError
 from dsh_audit.events import Json
+from dsh_audit.text import ecma
 from dsh_audit.wire.pi.profile import Catalogue
 
 _PACKAGE = Path("node_modules") / "@earendil-works" / "pi-ai"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from dsh_audit import ecma
 from dsh_audit.events import Json
+from dsh_audit.text import ecma
 from dsh_audit.wire.pi.assemble import Seqs, WireItem
 from dsh_audit.wire.pi.history import transform
 from dsh_audit.wire.pi.neutral import (

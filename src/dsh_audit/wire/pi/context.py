@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from dsh_audit import ecma
 from dsh_audit.events import Json
+from dsh_audit.text import ecma
 from dsh_audit.wire.pi.images import ImageSource, has_image, image_parts
 from dsh_audit.wire.pi.neutral import Context, Message, Part, System, Text, ToolResult, User
 from dsh_audit.wire.pi.refusal import no_request

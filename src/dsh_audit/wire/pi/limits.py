@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from dsh_audit import ecma
 from dsh_audit.events import Json
+from dsh_audit.text import ecma
 from dsh_audit.wire.pi.neutral import Assistant, Call, Context, Part, System, Text, ToolResult, User
 from dsh_audit.wire.pi.versions import PiRules
 

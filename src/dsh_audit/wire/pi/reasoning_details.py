@@ -7,8 +7,8 @@ Source: wire-pi-ai 6.1; pi-ai 0.82.1 and 0.84.4 api/openai-completions.
 
 from __future__ import annotations
 
-from dsh_audit import ecma
 from dsh_audit.events import Json
+from dsh_audit.text import ecma
 
 
 def parsed_details(signature: str) -> list[Json]:

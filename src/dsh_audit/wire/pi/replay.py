@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsh_audit import ecma
 from dsh_audit.events import Json
+from dsh_audit.text import ecma
 from dsh_audit.wire.pi.neutral import Assistant, Block, Call, Text, Thinking
 from dsh_audit.wire.pi.versions import PiRules
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dsh_audit import ecma
 from dsh_audit.events import Json
+from dsh_audit.text import ecma
 from dsh_audit.wire.pi.completions_messages import data_url, joined_texts, result_text
 from dsh_audit.wire.pi.neutral import Assistant, Call, Image, Part, Text, Thinking, ToolResult, User
 from dsh_audit.wire.pi.refusal import no_request

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.errors import DeploymentError
 from dsh_audit.events import Json
-from dsh_audit.request import Request
+from dsh_audit.request.neutral import Request
 from dsh_audit.wire.adapter import CannotEncodeError, Notes
 from dsh_audit.wire.pi.profile import Catalogue, resolve_model
 from dsh_audit.wire.pi.refusal import PiRefusedError

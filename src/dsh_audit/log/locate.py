@@ -1,0 +1,325 @@
+"""What the user named → log files: a file, a session directory, a home, a ZIP export or a session id.
+
+This is the disk edge of reading logs: it opens files for reading and nothing else. Source: spec session-log 2.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import stat
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import BinaryIO, Literal
+
+from dsh_audit.errors import LogError, UsageError
+from dsh_audit.finding import Finding, Where
+from dsh_audit.log.session_log import LogSource
+from dsh_audit.rules import log as rules
+
+_GENERATION = re.compile(r"session(?:\.v([1-9][0-9]*))?\.jsonl(\.zstd)?\Z", re.ASCII)
+_MAX_DEPTH = 12
+_MAX_ZIP_MEMBERS = 100_000
+_MAX_EXPANSION = 200
+_FREE_BYTES = 32 << 20
+
+
+def parse_generation(file_name: str) -> int | None:
+    """Format version that a file name claims; None for a name that is no generation.
+
+    ``session.jsonl`` is version 0, ``session.vN.jsonl`` version N, each also with ``.zstd``; leading zeros and
+    ``v0`` are not canonical and ignored.
+    """
+    match = _GENERATION.match(file_name)
+    return None if match is None else int(match.group(1) or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFiles:
+    """All generations of one session, newest first.
+
+    Args:
+        label: the session directory or file as the user named it.
+        sources: one log each; the first is current.
+        findings: about names and encodings.
+    """
+
+    label: str
+    sources: tuple[LogSource, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def choose(self, generation: int | None = None) -> LogSource:
+        """The current generation, or the one asked for.
+
+        Raises:
+            LogError: no such generation lies here.
+        """
+        if generation is None:
+            return self.sources[0]
+        for source in self.sources:
+            if parse_generation(source.file_name) == generation:
+                return source
+        present = ", ".join(str(parse_generation(source.file_name)) for source in self.sources)
+        raise LogError(f"{self.label}: no generation {generation}", hint=f"generations here: {present}")
+
+    def predecessors(self, source: LogSource) -> tuple[LogSource, ...]:
+        """The generations older than ``source``, newest first."""
+        version = parse_generation(source.file_name)
+        if version is None:
+            return ()
+        return tuple(s for s in self.sources if (parse_generation(s.file_name) or 0) < version)
+
+
+@dataclass(slots=True)
+class _Group:
+    sources: list[LogSource] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def default_home() -> Path:
+    """``$DSH_HOME``, else ``~/.dsh``."""
+    configured = os.environ.get("DSH_HOME")
+    return Path(configured) if configured else Path.home() / ".dsh"
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a directory; False, too, where nobody may look."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def read_sessions(named: str, *, session: str | None = None, home: Path | None = None) -> list[SessionFiles]:
+    """Every session that an argument names, in order of label.
+
+    Args:
+        named: a log file, a session directory, a home or any directory above sessions, a ZIP export, or (when no
+            such path exists) a session id or a unique prefix of one in ``home``.
+        session: keep only the session with this id or unique prefix (by directory name).
+        home: where bare session ids are looked up; the default home when None.
+
+    Raises:
+        LogError: nothing there, nothing readable, or an ambiguous prefix.
+    """
+    path = Path(named)
+    kind = _kind(path, named)
+    if kind == "directory":
+        found = _directory_sessions(path, named)
+        missing = f"{named}: no session log below this directory"
+    elif kind == "file":
+        found = _zip_sessions(path, named) if zipfile.is_zipfile(path) else [_file_session(path, named)]
+        missing = f"{named}: no session log in this ZIP"
+    elif kind == "other":
+        raise LogError(f"{named}: neither a file nor a directory")
+    else:
+        return [_session_by_id(named, home or default_home())]
+    if not found:
+        raise LogError(missing, hint="expected session.jsonl, session.jsonl.zstd or session.vN.jsonl[.zstd]")
+    return [_only(found, session, named)] if session is not None else found
+
+
+def _kind(path: Path, label: str) -> Literal["directory", "file", "other", "nothing"]:
+    """What a path leads to; a path that no file system can hold leads to nothing."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return "nothing"
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            return "nothing"
+        raise LogError(f"{label}: cannot be read: {error.strerror}") from None
+    return "directory" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
+
+
+def _session_by_id(named: str, home: Path) -> SessionFiles:
+    root = home / "sessions"
+    if "/" in named or not is_folder(root):
+        hint = None if "/" in named else "nor is it a session id: there is no harness home; set DSH_HOME"
+        raise LogError(f"{named}: no such file or directory", hint=hint)
+    try:
+        return _only(_directory_sessions(root, "sessions"), named, named)
+    except LogError:
+        hint = "it was looked for as a path, and as a session id in the default home"
+        raise LogError(f"{named}: no such file, directory or unique session id", hint=hint) from None
+
+
+def decode_segment(segment: str) -> str:
+    """The session id behind a directory name: ``~XXXX`` stands for one UTF-16 code unit. Spec session-log 2.1."""
+    text = re.sub(r"~([0-9A-F]{4})", lambda match: chr(int(match.group(1), 16)), segment)
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _only(found: list[SessionFiles], wanted: str, named: str) -> SessionFiles:
+    names = {files.label: decode_segment(PurePosixPath(files.label).name) for files in found}
+    exact = [files for files in found if names[files.label] == wanted]
+    matches = exact or [files for files in found if names[files.label].startswith(wanted)]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
+        raise LogError(f"{named}: no session {wanted!r}")
+    some = ", ".join(sorted(names[files.label] for files in matches)[:5])
+    raise LogError(f"{named}: {len(matches)} sessions start with {wanted!r}", hint=f"among them {some}")
+
+
+def _file_source(path: Path, label: str) -> LogSource:
+    def opened() -> BinaryIO:
+        try:
+            return path.open("rb")
+        except OSError as error:
+            raise LogError(f"{label}: cannot be read: {error.strerror}") from None
+
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise LogError(f"{label}: cannot be read: {error.strerror}") from None
+    return LogSource(label, path.name, size, opened)
+
+
+def _file_session(path: Path, named: str) -> SessionFiles:
+    """The named file first, then the older generations beside it."""
+    source = _file_source(path, named)
+    version = parse_generation(path.name)
+    if version is None:
+        return SessionFiles(named, (source,))
+    parent = named[: -len(path.name)] if named.endswith(path.name) else ""
+    older = [
+        _file_source(entry, f"{parent}{entry.name}")
+        for entry in sorted(path.parent.iterdir())
+        if entry.is_file() and entry.name != path.name
+        if (other := parse_generation(entry.name)) is not None and other < version
+    ]
+    older.sort(key=lambda item: parse_generation(item.file_name) or 0, reverse=True)
+    return SessionFiles(named, (source, *older))
+
+
+def _directory_sessions(path: Path, named: str) -> list[SessionFiles]:
+    groups: dict[str, _Group] = {}
+    label = named.rstrip("/") or named
+    for parent, found in _walk(path):
+        group = f"{label}/{parent}" if parent else label
+        if isinstance(found, OSError):
+            groups[group] = _Group([_unreadable_source(group, found)])
+        else:
+            groups.setdefault(group, _Group()).sources.append(_file_source(found, f"{group}/{found.name}"))
+    return [_grouped(label, group.sources) for label, group in sorted(groups.items())]
+
+
+def _walk(path: Path) -> Iterator[tuple[str, Path | OSError]]:
+    """Generation files below a directory with their folder, in sorted order; links to directories are not followed.
+
+    A folder that cannot be listed comes with the error in the place of a file.
+    """
+    pending = [(path, "", 0)]
+    while pending:
+        folder, name, depth = pending.pop()
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            files = [entry for entry in entries if parse_generation(entry.name) is not None and entry.is_file()]
+            folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError as error:
+            yield name, error
+            continue
+        yield from ((name, folder / entry.name) for entry in files)
+        if depth < _MAX_DEPTH:
+            pending.extend((folder / inner, f"{name}/{inner}" if name else inner, depth + 1) for inner in folders)
+
+
+def _unreadable_source(label: str, error: OSError) -> LogSource:
+    """Stands for the logs of a folder that cannot be listed: opening it says why."""
+
+    def opened() -> BinaryIO:
+        raise LogError(f"{label}: cannot be read: {error.strerror}")
+
+    return LogSource(label, "", 0, opened)
+
+
+def _zip_sessions(path: Path, named: str) -> list[SessionFiles]:
+    """Logs inside a ZIP; member names are only labels, nothing is extracted."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        raise LogError(f"{named}: not a readable ZIP ({error})") from None
+    if len(members) > _MAX_ZIP_MEMBERS:
+        raise LogError(f"{named}: more than {_MAX_ZIP_MEMBERS} members in this ZIP")
+    groups: dict[str, _Group] = {}
+    for member in members:
+        name = PurePosixPath(member.filename.replace("\\", "/"))
+        if member.is_dir() or not _is_log_name(name):
+            continue
+        parent = "/".join(part for part in name.parts[:-1] if part not in ("..", ".", "/"))
+        group = f"{named}!{parent}" if parent else f"{named}!{name.name}"
+        source = LogSource(f"{named}!{name}", name.name, member.file_size, _zip_opener(path, member, named))
+        groups.setdefault(group, _Group()).sources.append(source)
+        if ".." in name.parts or name.is_absolute() or PureWindowsPath(name).drive:
+            finding = Finding(rules.UNSAFE_MEMBER, f"member {name}", Where(source=f"{named}!{name}"))
+            groups[group].findings.append(finding)
+    return [_grouped(label, group.sources, group.findings) for label, group in sorted(groups.items())]
+
+
+def _is_log_name(name: PurePosixPath) -> bool:
+    return parse_generation(name.name) is not None or name.name.endswith((".jsonl", ".jsonl.zstd"))
+
+
+def _zip_opener(path: Path, member: zipfile.ZipInfo, named: str) -> Callable[[], BinaryIO]:
+    def opened() -> BinaryIO:
+        if member.file_size > max(_FREE_BYTES, _MAX_EXPANSION * member.compress_size):
+            raise LogError(f"{named}: a member of this ZIP expands more than {_MAX_EXPANSION}-fold: no log does")
+        try:
+            archive = zipfile.ZipFile(path)
+            return _ZipStream(archive, member, named)
+        except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+            raise LogError(f"{named}: a member of this ZIP cannot be read ({error})") from None
+
+    return opened
+
+
+class _ZipStream(io.RawIOBase, BinaryIO):
+    """One ZIP member as a sequential stream that closes its archive."""
+
+    def __init__(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, named: str) -> None:
+        self._archive = archive
+        self._named = named
+        self._member = archive.open(member)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        try:
+            return self._member.read(size)
+        except (zipfile.BadZipFile, OSError, EOFError, ValueError) as error:
+            raise LogError(f"{self._named}: a member of this ZIP is damaged ({error})") from None
+
+    def close(self) -> None:
+        if not self.closed:
+            self._member.close()
+            self._archive.close()
+        super().close()
+
+
+def _grouped(label: str, sources: Iterable[LogSource], findings: Iterable[Finding] = ()) -> SessionFiles:
+    ordered = sorted(sources, key=lambda s: (-(parse_generation(s.file_name) or 0), s.file_name))
+    kinds = {source.file_name.endswith(".zstd") for source in ordered}
+    found = list(findings)
+    if len(kinds) > 1:
+        names = " and ".join(source.file_name for source in ordered[:2])
+        found.append(Finding(rules.MIXED_ENCODINGS, f"both {names} are present", Where(label)))
+    return SessionFiles(label, tuple(ordered), tuple(found))
+
+
+def require_one(sessions: list[SessionFiles], named: str) -> SessionFiles:
+    """The only session that an argument names.
+
+    Raises:
+        UsageError: it names several.
+    """
+    if len(sessions) == 1:
+        return sessions[0]
+    some = ", ".join(decode_segment(PurePosixPath(files.label).name) for files in sessions[:5])
+    raise UsageError(f"{named}: {len(sessions)} sessions here; choose one with --session", hint=f"among them {some}")

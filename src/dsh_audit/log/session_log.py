@@ -1,0 +1,281 @@
+"""One log file → session header and a single-pass stream of events, with findings.
+
+The reader gives the longest sound prefix. It stops at the first row that does not decode or whose seq is not the
+next, and then tells a dropped tail (what the harness would cut on resume) from damage in committed data (a later
+``turn/end`` shows that the harness had gone on). An unknown required event does not stop it but sets a *fence*:
+nothing after it can be reconstructed. Source: spec session-log 2.4, 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from dsh_audit.errors import LogError
+from dsh_audit.events import Event, Json, SessionHeader
+from dsh_audit.finding import Finding, Where
+from dsh_audit.formats import FORMATS, SUPPORTED_VERSIONS
+from dsh_audit.formats.base import Format, RowRejectedError
+from dsh_audit.log.container import ContainerIssue, ContainerStats, Encoding, Row, iter_rows
+from dsh_audit.rules import log as rules
+from dsh_audit.text import ecma
+
+_MAX_OPENERS = 8_000_000
+_CONTAINER_RULES = {
+    "torn": rules.TORN_TAIL,
+    "bad-frame": rules.BAD_FRAME,
+    "open-row": rules.OPEN_ROW,
+    "first-frame": rules.FIRST_FRAME,
+    "row-too-large": rules.ROW_TOO_LARGE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LogSource:
+    """Where the bytes of one log come from.
+
+    Args:
+        label: the log as the user named it, used in every report.
+        file_name: canonical name of the generation, or any other name.
+        size: bytes that count; what is appended later is not read.
+        open: gives a fresh stream at the start.
+    """
+
+    label: str
+    file_name: str
+    size: int
+    open: Callable[[], BinaryIO]
+
+
+@dataclass(slots=True)
+class LogStats:
+    """What a complete pass over the events has seen."""
+
+    encoding: Encoding = "plain"
+    size_bytes: int = 0
+    decoded_bytes: int = 0
+    rows: int = 0
+    frames: int = 0
+    events: int = 0
+    last_seq: int = -1
+    last_time_ms: int | float | None = None
+    sha256: str = ""
+    dialects: tuple[str, ...] = ()
+
+
+class SessionLog:
+    """A log whose session header has been read; ``events()`` reads the rest."""
+
+    def __init__(self, source: LogSource, session_header: SessionHeader, findings: list[Finding]) -> None:
+        self.source = source
+        self.session_header = session_header
+        self.format: Format = FORMATS[session_header.version]
+        self.open_findings = tuple(findings)
+
+    @property
+    def session_id(self) -> str:
+        """Id of the session; empty for a projected fixture without a session header."""
+        return self.session_header.id
+
+    @property
+    def version(self) -> int:
+        """Format version of the log."""
+        return self.session_header.version
+
+    def where(self, **place: int | str | None) -> Where:
+        """A place in this log."""
+        return Where(source=self.source.label, session=self.session_id or None, **place)  # type: ignore[arg-type]
+
+    def events(self, through: int | None = None) -> EventReader:
+        """A fresh pass over the events, up to and including seq ``through``."""
+        return EventReader(self, through)
+
+    def own_from(self) -> int:
+        """Seq of the first event that is this session's own: its parent's come before. Spec dispatch 1."""
+        header = self.session_header
+        if self.version < 2:
+            return header.seed_length or 0
+        if not header.is_seeded:
+            return 0
+        seeds = (e.seq for e in self.events() if e.type == "session/end-seed" and e.data.get("inherited") is True)
+        return max(seeds, default=0)
+
+
+@dataclass(slots=True)
+class EventReader:
+    """One pass over the events of a log; findings and stats are complete when it has been exhausted.
+
+    Attributes:
+        findings: what is wrong with the rows, in order.
+        stats: counts, digest and encoding.
+        fence_seq: first unknown required event; nothing from it on can be reconstructed.
+        stopped_at: seq that would have come next where the sound prefix ends, None when the log was read whole.
+    """
+
+    log: SessionLog
+    through: int | None = None
+    findings: list[Finding] = field(default_factory=list)
+    stats: LogStats = field(default_factory=LogStats)
+    fence_seq: int | None = None
+    stopped_at: int | None = None
+
+    def __iter__(self) -> Iterator[Event]:
+        container = ContainerStats()
+        with self.log.source.open() as stream:
+            rows = iter_rows(stream, self.log.source.size, container)
+            yield from self._read(rows)
+            for _ in rows:
+                pass
+        self._finish(container)
+
+    def _read(self, rows: Iterator[Row]) -> Iterator[Event]:
+        reader = self.log.format.reader(self.log.session_header)
+        projected = False
+        for row in rows:
+            if row.line == 1 and self.log.session_header.raw:
+                continue
+            try:
+                value = parse_row(row)
+                if is_projected(value):
+                    value, projected = {**value, "seq": self.stats.last_seq + 1, "time": 0}, True
+                events = reader.decode(value, row.line)
+                self._check_seqs(events)
+            except (RowRejectedError, ecma.EcmaSyntaxError) as error:
+                self._damage(row, error, rows)
+                break
+            for event in events:
+                if self.through is not None and event.seq > self.through:
+                    return
+                self._see(event, row)
+                yield event
+        self.stats.dialects = tuple(reader.dialects)
+        if projected:
+            message = "rows carry neither seq nor time; both were numbered here"
+            self.findings.append(Finding(rules.PROJECTED, message, self.log.where()))
+
+    def _check_seqs(self, events: tuple[Event, ...]) -> None:
+        expected = self.stats.last_seq + 1
+        for event in events:
+            if event.seq != expected:
+                relation = "gap" if event.seq > expected else "rewind or duplicate"
+                raise RowRejectedError(f"seq {event.seq} where {expected} was next ({relation})")
+            expected += 1
+
+    def _see(self, event: Event, row: Row) -> None:
+        self.stats.last_seq, self.stats.last_time_ms = event.seq, event.time
+        self.stats.events += 1
+        kind = self.log.format.classify(event)
+        if kind == "known":
+            return
+        where = self.log.where(frame=row.frame, line=row.line, seq=event.seq)
+        if kind == "ignorable":
+            self.findings.append(Finding(rules.IGNORED_EVENT, f"unknown ignorable event {event.type!r}", where))
+            return
+        self.findings.append(Finding(rules.UNKNOWN_EVENT, f"unknown required event {event.type!r}", where))
+        if self.fence_seq is None:
+            self.fence_seq = event.seq
+
+    def _damage(self, row: Row, error: RowRejectedError | ecma.EcmaSyntaxError, rows: Iterator[Row]) -> None:
+        """Classify the suffix that starts at ``row``: dropped tail, or damage in committed data."""
+        self.stopped_at = self.stats.last_seq + 1
+        dropped, committed = 1, _is_turn_end(row)
+        for later in rows:
+            dropped += 1
+            committed = committed or _is_turn_end(later)
+        where = self.log.where(frame=row.frame, at=row.at, line=row.line, seq=self.stopped_at)
+        refused = isinstance(error, RowRejectedError) and (
+            error.kind == "inadmissible" or (error.kind == "refused" and error.seq == self.stopped_at)
+        )
+        rule = rules.REFUSED if refused else rules.DAMAGED if committed else rules.DROPPED_TAIL
+        message = f"{error}; {dropped} rows from line {row.line} on are not used"
+        self.findings.append(Finding(rule, message, where))
+
+    def _finish(self, container: ContainerStats) -> None:
+        stats = self.stats
+        stats.encoding, stats.size_bytes, stats.decoded_bytes = (
+            container.encoding,
+            container.size_bytes,
+            container.decoded_bytes,
+        )
+        stats.rows, stats.frames, stats.sha256 = container.rows, container.frames, container.sha256
+        seed = self.log.session_header.seed_length
+        if seed is not None and seed > stats.events and self.through is None and self.stopped_at is None:
+            message = f"seedLength is {seed}, the log has {stats.events} events"
+            self.findings.append(Finding(rules.SEED_LENGTH, message, self.log.where(line=1)))
+        for issue in container.issues:
+            self.findings.append(container_finding(self.log, issue))
+            if issue.kind not in ("first-frame", "open-row", "torn") and self.stopped_at is None:
+                self.stopped_at = stats.last_seq + 1
+
+
+def container_finding(log: SessionLog, issue: ContainerIssue) -> Finding:
+    """A container issue as a finding of the log."""
+    where = log.where(frame=issue.frame, at=issue.at, line=issue.line)
+    return Finding(_CONTAINER_RULES[issue.kind], issue.message, where)
+
+
+def parse_row(row: Row) -> Json:
+    """The JSON value of a row, within bounds that keep memory in proportion to the file."""
+    if len(row.data) > (1 << 24) and row.data.count(b"[") + row.data.count(b"{") > _MAX_OPENERS:
+        raise RowRejectedError("a row of this size with so many containers is no event")
+    return ecma.parse(row.data)
+
+
+def is_projected(value: Json) -> bool:
+    """Whether a row is an event body without seq and time, as in the upstream's test fixtures."""
+    return isinstance(value, dict) and "seq" not in value and "seq0" not in value and "time" not in value
+
+
+def _is_turn_end(row: Row) -> bool:
+    if b'"turn/end"' not in row.data:
+        return False
+    try:
+        value = ecma.parse(row.data)
+    except ecma.EcmaSyntaxError:
+        return False
+    return isinstance(value, dict) and value.get("type") == "turn/end" and isinstance(value.get("seq"), int)
+
+
+def open_log(source: LogSource) -> SessionLog:
+    """Read the session header of a log.
+
+    Raises:
+        LogError: empty, not a session log, or a format version that this release does not read.
+    """
+    stats = ContainerStats()
+    with source.open() as stream:
+        row = next(iter_rows(stream, source.size, stats), None)
+    if row is None:
+        what = "the file is empty" if source.size == 0 else "it holds no complete row"
+        raise LogError(f"{source.label}: not a session log: {what}", hint=_issue_hint(stats))
+    try:
+        value = parse_row(row)
+    except (ecma.EcmaSyntaxError, RowRejectedError) as error:
+        raise LogError(f"{source.label}: not a session log: line 1 is not JSON ({error})") from None
+    return SessionLog(source, *_session_header(source, value))
+
+
+def _issue_hint(stats: ContainerStats) -> str | None:
+    return stats.issues[0].message if stats.issues else None
+
+
+def _session_header(source: LogSource, value: Json) -> tuple[SessionHeader, list[Finding]]:
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise LogError(f"{source.label}: not a session log: line 1 is no session header")
+    if value["type"] != "session":
+        if not is_projected(value):
+            raise LogError(f"{source.label}: line 1 is a {value['type']!r} event, not the session header")
+        header = SessionHeader(0, "", 0, None, None, None, None, None, 0, None, {})
+        return header, [Finding(rules.NO_SESSION_HEADER, "no session header; format 0 assumed", Where(source.label))]
+    version = value.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 0:
+        raise LogError(f"{source.label}: the session header has no valid format version")
+    if version not in FORMATS:
+        known = ", ".join(str(v) for v in SUPPORTED_VERSIONS)
+        hint = f"this release reads formats {known}; an upgrade may read it"
+        raise LogError(f"{source.label}: format {version} is not supported", hint=hint)
+    try:
+        return FORMATS[version].parse_session_header(value), []
+    except RowRejectedError as error:
+        raise LogError(f"{source.label}: the session header is not valid: {error}") from None

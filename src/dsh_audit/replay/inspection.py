@@ -1,0 +1,142 @@
+"""One log → what it is and how healthy it is: identity, counts, routes, findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from dsh_audit.dispatch.scan import DispatchScanner
+from dsh_audit.finding import Finding, Severity, sort_findings
+from dsh_audit.log.session_log import LogStats, SessionLog
+from dsh_audit.projection.rejection import ProjectionError
+from dsh_audit.projection.state import SessionState
+from dsh_audit.request.neutral import build_requests
+from dsh_audit.rules import log as rules
+
+_TAIL_CODES = {rules.TORN_TAIL.code, rules.DROPPED_TAIL.code}
+
+Health = Literal["ok", "notes", "torn", "damaged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What one pass over a log has found.
+
+    Args:
+        log: the log.
+        stats: counts, encoding and digest.
+        event_types: events by type, ordered by name.
+        turns: own turns started.
+        requests: dispatches by kind.
+        routes: ``provider/model`` of the requests, in order of first use.
+        fence_seq: first unknown required event.
+        stopped_at: seq where the sound prefix ends; None when the log was read whole.
+        findings: sorted.
+    """
+
+    log: SessionLog
+    stats: LogStats
+    event_types: dict[str, int]
+    turns: int
+    requests: dict[str, int]
+    routes: tuple[str, ...]
+    fence_seq: int | None
+    stopped_at: int | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def health(self) -> Health:
+        """``damaged``; ``torn`` when only the tail is lost; ``notes`` when there is no error; else ``ok``."""
+        errors = {finding.code for finding in self.findings if finding.severity is Severity.ERROR}
+        if errors:
+            return "torn" if errors <= _TAIL_CODES else "damaged"
+        return "notes" if self.findings else "ok"
+
+    def to_json(self) -> dict[str, Any]:
+        """One member of schemas/inspect.schema.json."""
+        header = self.log.session_header
+        return {
+            "source": self.log.source.label,
+            "session_id": header.id,
+            "format_version": self.log.version,
+            "created_at": header.created_at,
+            "cwd": header.cwd,
+            "parent_session": header.parent_session,
+            "origin": header.origin,
+            "encoding": self.stats.encoding,
+            "size": self.stats.size_bytes,
+            "decoded_size": self.stats.decoded_bytes,
+            "sha256": self.stats.sha256,
+            "frames": self.stats.frames,
+            "rows": self.stats.rows,
+            "events": self.stats.events,
+            "last_seq": self.stats.last_seq,
+            "event_types": self.event_types,
+            "dialects": list(self.stats.dialects),
+            "turns": self.turns,
+            "requests": self.requests,
+            "routes": list(self.routes),
+            "fence_seq": self.fence_seq,
+            "stopped_at": self.stopped_at,
+            "health": self.health,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+@dataclass(slots=True)
+class _Tally:
+    types: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
+    routes: dict[str, None] = field(default_factory=dict)
+    turns: int = 0
+
+
+def inspect_log(log: SessionLog, through: int | None = None, findings: Iterable[Finding] = ()) -> Inspection:
+    """Read a log once and tell what it is; no body is encoded."""
+    reader, tally = log.events(through), _Tally()
+    state, own_from = SessionState(log.version), log.own_from()
+    scanner = DispatchScanner(log.version, own_from)
+    refused: list[Finding] = []
+    events = iter(reader)
+    for event in events:
+        tally.types[event.type] += 1
+        tally.turns += event.type == "turn/start" and event.seq >= own_from
+        if refused:
+            continue
+        _count(log, scanner.see(event, state), tally)
+        try:
+            state.apply(event)
+        except ProjectionError as error:
+            where = log.where(seq=event.seq, line=event.line)
+            refused.append(Finding(rules.PROJECTION, error.reason, where))
+    _count(log, scanner.finish(state), tally)
+    found = sort_findings([*findings, *log.open_findings, *reader.findings, *refused])
+    return Inspection(
+        log=log,
+        stats=reader.stats,
+        event_types=dict(sorted(tally.types.items())),
+        turns=tally.turns,
+        requests=dict(sorted(tally.requests.items())),
+        routes=tuple(tally.routes),
+        fence_seq=reader.fence_seq,
+        stopped_at=reader.stopped_at,
+        findings=tuple(found),
+    )
+
+
+def _count(log: SessionLog, prepared: Iterable[Any], tally: _Tally) -> None:
+    for item in prepared:
+        tally.requests[item.dispatch.kind] += 1
+        request = build_requests(item, log.session_header)[0]
+        if request.model:
+            tally.routes[f"{request.provider}/{request.model}"] = None
+
+
+def format_time(time_ms: int | float | None) -> str:
+    """UTC time of a millisecond stamp, ``-`` when it is none."""
+    if time_ms is None or not 0 < time_ms < 253_402_300_800_000:
+        return "-"
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -1,0 +1,229 @@
+"""Captures and dispatches of one kind and session, each in order → pairs, from the surest evidence down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from dsh_audit.capture.exchange import Exchange, ExchangeKind
+from dsh_audit.replay.body_diff import common_prefix
+from dsh_audit.replay.pairing.alignment import MAX_CELLS, choose, gaps, longest_increasing, pair_equal, pair_in_order
+from dsh_audit.replay.pairing.matching import BodyKey, value_key
+from dsh_audit.wire.body import Body
+
+CandidateKind: TypeAlias = Literal["step", "title", "compaction", "web-search"]
+Status: TypeAlias = Literal["paired", "unexplained", "other", "not-captured"]
+Evidence: TypeAlias = Literal["bytes", "digest", "json", "order"]
+
+_MAX_SIZE_CELLS = 1_000_000
+_REQUIRED_BONUS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A dispatch that may explain captured requests; sequences of these stand in log order.
+
+    Args:
+        index: of the request in its session.
+        endpoint: the kind of exchange its protocol makes; None when that is unknown.
+        wire_min: requests that the log proves.
+        wire_max: requests that it allows; candidates with 0 are ignored.
+        keys: of its body and of the alternatives to it, best first; empty when nothing could be rebuilt.
+        load_body: gives the body of one of the keys by its place; None when it is gone.
+        matches: recognises a captured body that cannot be rebuilt (known by digest only).
+    """
+
+    index: int
+    session_id: str
+    kind: CandidateKind
+    endpoint: ExchangeKind | None
+    wire_min: int
+    wire_max: int
+    keys: tuple[BodyKey, ...] = ()
+    load_body: Callable[[int], Body | None] = field(default=lambda _: None, repr=False, compare=False)
+    matches: Callable[[bytes], bool] | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What became of one captured request or of one dispatch that no capture shows.
+
+    Args:
+        status: ``paired``; ``unexplained`` (of a given session, but no dispatch); ``other`` (upload, search,
+            or of a session not given); ``not-captured`` (nothing is wrong when its wire_min is 0).
+        exchange: None for ``not-captured``.
+        candidate: None for ``unexplained`` and ``other``.
+        alternative: which of the candidate's keys matched; 0 when none did.
+        evidence: why the two were paired.
+        notes: one line each.
+    """
+
+    status: Status
+    exchange: Exchange | None
+    candidate: Candidate | None = None
+    alternative: int = 0
+    evidence: Evidence | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A captured request of a session.
+
+    Args:
+        key: of the rebuilt body that its bytes start with.
+        size_bytes: of its body; None when it has none.
+    """
+
+    exchange: Exchange
+    key: BodyKey | None
+    size_bytes: int | None
+
+
+class Stream:
+    """One run of the pairing; indices on the left are captures, on the right candidates."""
+
+    def __init__(self, captured: Sequence[Captured], candidates: Sequence[Candidate]) -> None:
+        self._captured = captured
+        self._candidates = candidates
+        self._found: dict[int, tuple[int, int, Evidence]] = {}
+
+    def pair(self) -> dict[int, Pair]:
+        """id of the exchange → its pair."""
+        self._by_bytes()
+        self._by_digest()
+        self._by_value()
+        self._by_order()
+        self._repeated()
+        return {id(item.exchange): self._pair(index) for index, item in enumerate(self._captured)}
+
+    def _left(self) -> list[int]:
+        return [index for index in range(len(self._captured)) if index not in self._found]
+
+    def _right(self) -> list[int]:
+        used = {right for right, _, _ in self._found.values()}
+        return [index for index in range(len(self._candidates)) if index not in used]
+
+    def _is_required(self, right: int) -> bool:
+        return self._candidates[right].wire_min > 0
+
+    def _by_bytes(self) -> None:
+        required = [candidate.wire_min > 0 for candidate in self._candidates]
+        keys = [item.key for item in self._captured]
+        for left, right in pair_equal(keys, [candidate.keys for candidate in self._candidates], required):
+            key = keys[left]
+            assert key is not None
+            self._found[left] = (right, self._candidates[right].keys.index(key), "bytes")
+
+    def _by_digest(self) -> None:
+        for right in self._right():
+            matches = self._candidates[right].matches
+            if matches is None:
+                continue
+            for left in self._left():
+                body = self._captured[left].exchange.read_body()
+                if body is not None and matches(body):
+                    self._found[left] = (right, 0, "digest")
+                    break
+
+    def _by_value(self) -> None:
+        lefts, rights = self._left(), self._right()
+        if not lefts or not rights:
+            return
+        bodies = (self._captured[left].exchange.read_body() for left in lefts)
+        keys = [None if body is None else value_key(body) for body in bodies]
+        offers = [list(self._value_keys(right)) for right in rights]
+        for left, right in pair_equal(keys, offers, [self._is_required(right) for right in rights]):
+            self._found[lefts[left]] = (rights[right], offers[right].index(keys[left]), "json")
+
+    def _value_keys(self, right: int) -> Iterator[str | None]:
+        candidate = self._candidates[right]
+        for place in range(len(candidate.keys)):
+            body = candidate.load_body(place)
+            yield None if body is None else value_key(body.to_bytes())
+
+    def _by_order(self) -> None:
+        steps = sorted(
+            (left, right)
+            for left, (right, _, _) in self._found.items()
+            if self._candidates[right].kind != "title"  # titles race the steps
+        )
+        for left, right in self._titles(self._left(), self._right()):
+            self._found[left] = (right, 0, "order")
+        for lefts, rights in gaps(longest_increasing(steps), self._left(), self._right()):
+            kinds = {left: self._captured[left].exchange.kind for left in lefts}
+            for kind in sorted(set(kinds.values())):
+                fitting = [right for right in rights if self._candidates[right].endpoint in (kind, None)]
+                self._fill([left for left in lefts if kinds[left] == kind], fitting)
+
+    def _titles(self, lefts: list[int], rights: list[int]) -> Iterator[tuple[int, int]]:
+        """Titles by likeness, wherever they were received."""
+        titles = [right for right in rights if self._candidates[right].kind == "title"]
+        if len(titles) * len(lefts) > MAX_CELLS:
+            return
+        free = list(lefts)
+        for right in titles:
+            likeness, left = max(((self._likeness(left, right), left) for left in free), default=(0.0, -1))
+            if likeness > 0.5:
+                free.remove(left)
+                yield left, right
+
+    def _fill(self, lefts: list[int], rights: list[int]) -> None:
+        used = {right for right, _, _ in self._found.values()}
+        lefts = [left for left in lefts if left not in self._found]
+        rights = [right for right in rights if right not in used]
+        cells = len(lefts) * len(rights)
+        if cells <= MAX_CELLS:
+            pairs = pair_in_order(lefts, rights, self._likeness)
+        elif cells <= _MAX_SIZE_CELLS:
+            pairs = pair_in_order(lefts, rights, self._size_likeness)
+        else:
+            pairs = list(zip(lefts, choose(rights, len(lefts), self._is_required), strict=False))
+        self._found.update((left, (right, 0, "order")) for left, right in pairs)
+
+    def _likeness(self, left: int, right: int) -> float:
+        """Share of the longer body that both begin with; a little more for a dispatch that did send."""
+        body, other = self._captured[left].exchange.read_body(), self._load(right)
+        share = 0.0
+        if body and other is not None:
+            share = common_prefix(body, other) / max(len(body), other.size_bytes)
+        return share * (1 - _REQUIRED_BONUS) + _REQUIRED_BONUS * self._is_required(right)
+
+    def _size_likeness(self, left: int, right: int) -> float:
+        size, keys = self._captured[left].size_bytes, self._candidates[right].keys
+        share = 0.0
+        if size and keys:
+            share = min(size, keys[0].size_bytes) / max(size, keys[0].size_bytes)
+        return share * (1 - _REQUIRED_BONUS) + _REQUIRED_BONUS * self._is_required(right)
+
+    def _load(self, right: int) -> Body | None:
+        candidate = self._candidates[right]
+        return candidate.load_body(0) if candidate.keys else None
+
+    def _repeated(self) -> None:
+        """Give what is left to the dispatch of the capture before it, if that may have sent more than one."""
+        counts: dict[int, int] = {}
+        for right, _, _ in self._found.values():
+            counts[right] = counts.get(right, 0) + 1
+        for left in self._left():
+            right, place, _ = self._found.get(left - 1, (-1, 0, "order"))
+            if right >= 0 and counts[right] < self._candidates[right].wire_max:
+                same = self._captured[left].key == self._captured[left - 1].key is not None
+                self._found[left] = (right, place, "bytes" if same else "order")
+                counts[right] += 1
+
+    def _pair(self, left: int) -> Pair:
+        item = self._captured[left]
+        right, place, evidence = self._found.get(left, (-1, 0, None))
+        if item.size_bytes is None:
+            return Pair("unexplained", item.exchange, notes=("no body was captured",))
+        if right < 0:
+            return Pair("unexplained", item.exchange, notes=self._why_not(item))
+        return Pair("paired", item.exchange, self._candidates[right], place, evidence)
+
+    def _why_not(self, item: Captured) -> tuple[str, ...]:
+        same = [candidate.index for candidate in self._candidates if item.key in candidate.keys]
+        if same:
+            return (f"the same bytes as request {same[0]}, which another capture shows",)
+        return ("no dispatch of the session is left that could explain it",)

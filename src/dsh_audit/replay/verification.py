@@ -1,0 +1,365 @@
+"""Captured requests against the requests of the logs: pairing, comparison, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dsh_audit.capture import CaptureArchive
+from dsh_audit.capture.exchange import BodyDigest, Exchange, ExchangeKind, Fidelity
+from dsh_audit.deployment import Deployment, Used
+from dsh_audit.dispatch.model import WireCount
+from dsh_audit.events import Json
+from dsh_audit.finding import Finding, Where, sort_findings
+from dsh_audit.log.generations import SessionHistory
+from dsh_audit.log.session_log import LogStats, SessionLog
+from dsh_audit.replay.body_diff import BodyDiff, Verdict, diff_body
+from dsh_audit.replay.pairing import Candidate, Pair, pair_exchanges
+from dsh_audit.replay.pairing.matching import BodyKey
+from dsh_audit.replay.session_replay import Rebuilt, Replay
+from dsh_audit.rules import wire as rules
+from dsh_audit.text import ecma
+from dsh_audit.wire.body import Body
+from dsh_audit.wire.constants import CONSTANTS
+
+_ENDPOINTS: dict[str, ExchangeKind] = {
+    "deepseek-chat-completions": "chat-completions",
+    "openai-completions": "chat-completions",
+    "deepseek-messages": "messages",
+    "anthropic-messages": "messages",
+    "openai-responses": "responses",
+    "azure-openai-responses": "responses",
+    "deepseek-web-search": "search",
+}
+_COUNTED = tuple(verdict for verdict in Verdict)
+_AGREEING = (Verdict.IDENTICAL, Verdict.IDENTICAL_EXCEPT_UNLOGGED, Verdict.SAME_JSON)
+_MAX_ASSUMPTIONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """One row of the ``verify`` report.
+
+    Args:
+        captured: id of the exchange; None for a dispatch that no capture shows.
+        session_id: of the dispatch, or the one the exchange names.
+        rebuilt: the request; None when no dispatch explains the exchange.
+        verdict: see :class:`~dsh_audit.replay.body_diff.Verdict`, or ``not-checked``.
+        diff: the comparison; None when nothing was compared.
+        notes: one line each.
+        size_bytes: of the replayed body with its extension fields; None where nothing was compared.
+    """
+
+    captured: str | None
+    session_id: str | None
+    rebuilt: Rebuilt | None
+    verdict: str
+    diff: BodyDiff | None = None
+    notes: tuple[str, ...] = ()
+    size_bytes: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """One member of ``pairs`` in schemas/verify.schema.json."""
+        diff = self.diff
+        first = diff.first_difference if diff is not None else None
+        return {
+            "captured": self.captured,
+            "session_id": self.session_id,
+            "request": None if self.rebuilt is None else self.rebuilt.index,
+            "verdict": self.verdict,
+            "first_difference": None if first is None else first.to_json(),
+            "unlogged": [] if diff is None else [item.to_json() for item in diff.unlogged],
+            "changes": [] if diff is None else [change.to_json() for change in diff.changes],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """The result of a verification.
+
+    Args:
+        logs: each log with the stats of its pass.
+        pairs: one a captured request in order of receipt, then the dispatches that no capture shows.
+        findings: sorted.
+        used: values that were not in the logs.
+    """
+
+    logs: tuple[tuple[SessionLog, LogStats], ...]
+    pairs: tuple[PairResult, ...]
+    findings: tuple[Finding, ...]
+    used: tuple[dict[str, Any], ...]
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """Counts by verdict; ``captured`` counts the exchanges."""
+        counts = {"captured": sum(pair.captured is not None for pair in self.pairs)}
+        for verdict in (*_COUNTED, "not-checked"):
+            counts[str(verdict).replace("-", "_")] = sum(pair.verdict == verdict for pair in self.pairs)
+        return counts
+
+
+@dataclass(slots=True)
+class _Session:
+    log: SessionLog
+    replay: Replay
+    rebuilt: list[Rebuilt] = field(default_factory=list)
+    bodies: list[tuple[Body, ...]] = field(default_factory=list)
+
+    def candidates(self) -> list[Candidate]:
+        return [
+            Candidate(
+                index=rebuilt.index,
+                session_id=self.log.session_id,
+                kind=rebuilt.request.dispatch.kind,
+                endpoint=_ENDPOINTS.get(rebuilt.encoded.protocol),
+                wire_min=rebuilt.request.dispatch.wire.minimum,
+                wire_max=rebuilt.request.dispatch.wire.maximum,
+                keys=tuple(BodyKey.of(body) for body in bodies),
+                load_body=bodies.__getitem__,
+            )
+            for rebuilt, bodies in zip(self.rebuilt, self.bodies, strict=True)
+        ]
+
+
+def verify(
+    histories: Sequence[SessionHistory],
+    archives: Sequence[CaptureArchive],
+    deployment: Deployment,
+    through: int | None = None,
+    findings: Iterable[Finding] = (),
+) -> VerifyReport:
+    """Compare every captured request with the request that a log stands for.
+
+    Args:
+        histories: of the sessions; requests of other sessions count as ``other``.
+        archives: captures, read in the order given.
+        deployment: what the logs cannot know; long constants are also learned from the captures.
+        through: last seq to read of each log.
+        findings: made while the inputs were opened.
+    """
+    exchanges = [exchange for archive in archives for exchange in archive.exchanges]
+    found = [*findings, *(finding for archive in archives for finding in archive.findings)]
+    deployment = learn_constants(deployment, exchanges)
+    sessions: dict[str, _Session] = {}
+    for history in histories:
+        session = _rebuild(history, deployment, through)
+        found += session.replay.findings
+        found += _keep_longest(sessions, session)
+    results = _pair_and_learn(exchanges, sessions)
+    found += [finding for result in results for finding in _findings(result, sessions)]
+    found += _missing(results, sessions)
+    found += _nothing_compared(results, sessions)
+    used = {ecma.stringify(item.to_json()): item.to_json() for s in sessions.values() for item in _used(s)}
+    return VerifyReport(
+        logs=tuple((session.log, session.replay.reader.stats) for session in sessions.values()),
+        pairs=tuple(results),
+        findings=tuple(sort_findings(found)),
+        used=tuple(used[key] for key in sorted(used)),
+    )
+
+
+def _pair_and_learn(exchanges: Sequence[Exchange], sessions: dict[str, _Session]) -> list[PairResult]:
+    """Judge every pair; where a body differs, try what else the log allows, and keep what the capture proves."""
+    for _ in range(_MAX_ASSUMPTIONS):
+        pairs = pair_exchanges(exchanges, {ident: session.candidates() for ident, session in sessions.items()})
+        results = [_judge(pair, sessions) for pair in pairs]
+        proven = _prove(pairs, results, sessions)
+        if not proven:
+            break
+        for ident, assumed in proven.items():
+            replay = sessions[ident].replay
+            sessions[ident] = _rebuild(replay.history, replay.deployment, replay.through, (*replay.assumed, *assumed))
+    return results
+
+
+def _prove(
+    pairs: Sequence[Pair], results: Sequence[PairResult], sessions: Mapping[str, _Session]
+) -> dict[str, tuple[Used, ...]]:
+    """Session → assumptions under which its first differing request is the captured one."""
+    proven: dict[str, tuple[Used, ...]] = {}
+    tried: set[str] = set()
+    for pair, result in zip(pairs, results, strict=True):
+        ident = result.session_id
+        if result.verdict != Verdict.DIFFERENT or ident is None or ident in tried:
+            continue
+        tried.add(ident)
+        exchange, rebuilt = pair.exchange, result.rebuilt
+        body = exchange.read_body() if exchange is not None else None
+        if exchange is None or rebuilt is None or body is None:
+            continue
+        for assumed, encoded in sessions[ident].replay.encoder.alternatives(rebuilt.request):
+            if encoded.body is not None and diff_body(body, encoded.body, exchange.fidelity).verdict in _AGREEING:
+                proven[ident] = assumed
+                break
+    return proven
+
+
+def _used(session: _Session) -> Iterable[Any]:
+    return (item for rebuilt in session.rebuilt for item in rebuilt.encoded.unlogged)
+
+
+def _rebuild(
+    history: SessionHistory, deployment: Deployment, through: int | None, assumed: tuple[Used, ...] = ()
+) -> _Session:
+    session = _Session(history.current, Replay(history, deployment, through, assumed))
+    for rebuilt in session.replay:
+        others = (session.replay.encoder.encode(other).body for other in rebuilt.others)
+        bodies = (rebuilt.encoded.body, *others)
+        session.rebuilt.append(rebuilt)
+        session.bodies.append(tuple(body for body in bodies if body is not None))
+    return session
+
+
+def _keep_longest(sessions: dict[str, _Session], session: _Session) -> list[Finding]:
+    """Enter a session; of two with one id the longer log stays."""
+    ident = session.log.session_id
+    other = sessions.get(ident)
+    if other is None:
+        sessions[ident] = session
+        return []
+    kept, dropped = sorted((other, session), key=lambda s: -s.replay.reader.stats.events)
+    sessions[ident] = kept
+    message = f"session {ident} is also in {kept.log.source.label}; this copy was not used"
+    return [Finding(rules.DUPLICATE_SESSION, message, dropped.log.where())]
+
+
+def learn_constants(deployment: Deployment, exchanges: Iterable[Exchange]) -> Deployment:
+    """The deployment with the long constants that compaction requests of the captures show, checked by digest."""
+    wanted = {name: constant for name, constant in CONSTANTS.items() if name not in deployment.constants}
+    texts: dict[str, str] = {}
+    for exchange in exchanges:
+        if len(texts) == len(wanted):
+            break
+        if not exchange.is_compaction:
+            continue
+        for text in _last_texts(exchange.read_body()):
+            texts.update({name: text for name, constant in wanted.items() if constant.matches(text)})
+    return replace(deployment, constants={**texts, **deployment.constants}) if texts else deployment
+
+
+def _last_texts(body: bytes | None) -> list[str]:
+    """Texts of the last message of a body, whatever its protocol."""
+    try:
+        value: Json = ecma.parse(body or b"")
+    except ecma.EcmaSyntaxError:
+        return []
+    messages = (value.get("messages") or value.get("input")) if isinstance(value, dict) else None
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    content = last.get("content") if isinstance(last, dict) else None
+    if isinstance(content, str):
+        return [content]
+    blocks = content if isinstance(content, list) else []
+    return [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+
+
+def _judge(pair: Pair, sessions: Mapping[str, _Session]) -> PairResult:
+    """The verdict on one pair."""
+    exchange, candidate = pair.exchange, pair.candidate
+    captured = None if exchange is None else exchange.id
+    if candidate is None:
+        named = None if exchange is None else exchange.session_id
+        return PairResult(captured, named, None, pair.status, None, pair.notes)
+    session = sessions[candidate.session_id]
+    rebuilt = session.rebuilt[candidate.index]
+    if exchange is None:
+        wire = rebuilt.request.dispatch.wire
+        notes = (*pair.notes, f"{_count(wire)} sent: {wire.reason}")
+        return PairResult(None, candidate.session_id, rebuilt, pair.status, None, notes)
+    body, bodies = exchange.read_body(), session.bodies[candidate.index]
+    if body is None and exchange.digest is not None and bodies:
+        replayed = rebuilt.extended(bodies[pair.alternative]).body
+        verdict, note = _judge_digest(exchange.digest, replayed)
+        notes = (*pair.notes, note)
+        return PairResult(captured, candidate.session_id, rebuilt, verdict, None, notes, replayed.size_bytes)
+    if body is None or not bodies:
+        why = ("the capture has no body",) if body is None and exchange.digest is None else rebuilt.encoded.why
+        return PairResult(captured, candidate.session_id, rebuilt, "not-checked", None, (*pair.notes, *why))
+    is_exact = exchange.fidelity in (Fidelity.RAW, Fidelity.TEXT)
+    extension = rebuilt.extended(bodies[pair.alternative], body if is_exact else None)
+    diff = diff_body(body, extension.body, exchange.fidelity)
+    notes = (*pair.notes, *extension.notes, *diff.notes)
+    size = extension.body.size_bytes
+    return PairResult(captured, candidate.session_id, rebuilt, str(diff.verdict), diff, notes, size)
+
+
+def _count(wire: WireCount) -> str:
+    """How many requests a dispatch sent, in words."""
+    if wire.minimum != wire.maximum:
+        return f"{wire.minimum} to {wire.maximum} requests"
+    return f"{wire.minimum} request" if wire.minimum == 1 else f"{wire.minimum} requests"
+
+
+def _judge_digest(digest: BodyDigest, replayed: Body) -> tuple[str, str]:
+    """Verdict and note on a body of which only size and digest were captured."""
+    if (digest.size_bytes, digest.sha256) == (replayed.size_bytes, replayed.sha256()):
+        return str(Verdict.IDENTICAL), "compared by size and SHA-256"
+    if digest.size_bytes > replayed.size_bytes:
+        extra = digest.size_bytes - replayed.size_bytes
+        return "not-checked", f"only a digest was captured; {extra} bytes more may be members that no log explains"
+    return str(Verdict.DIFFERENT), "size or SHA-256 differs; no body was captured to show where"
+
+
+def _findings(result: PairResult, sessions: Mapping[str, _Session]) -> list[Finding]:
+    session = None if result.session_id is None else sessions.get(result.session_id)
+    where = Where(
+        source=None if session is None else session.log.source.label,
+        session=result.session_id,
+        request=None if result.rebuilt is None else result.rebuilt.index,
+        captured=result.captured,
+    )
+    if result.verdict == Verdict.DIFFERENT:
+        return [_different(result, where)]
+    if result.verdict == Verdict.UNEXPLAINED:
+        return [Finding(rules.UNEXPLAINED, f"capture {result.captured} is explained by no dispatch", where)]
+    if result.verdict == "not-checked" and result.rebuilt is not None:
+        message = f"request {result.rebuilt.index}: {'; '.join(result.notes)}"
+        return [Finding(rules.NOT_CHECKED, message, where)]
+    return []
+
+
+def _missing(results: Iterable[PairResult], sessions: Mapping[str, _Session]) -> list[Finding]:
+    """One finding a session for the requests that its log proves and no capture shows."""
+    missing: dict[str, list[int]] = {}
+    for result in results:
+        rebuilt = result.rebuilt
+        if result.verdict != Verdict.NOT_CAPTURED or rebuilt is None or result.session_id is None:
+            continue
+        if rebuilt.request.dispatch.wire.minimum:
+            missing.setdefault(result.session_id, []).append(rebuilt.index)
+    findings: list[Finding] = []
+    for ident, indexes in missing.items():
+        shown = ", ".join(map(str, indexes[:5])) + (", …" if len(indexes) > 5 else "")
+        message = f"{len(indexes)} requests were sent that no capture shows: {shown}"
+        where = replace(sessions[ident].log.where(), request=indexes[0])
+        findings.append(Finding(rules.NOT_CAPTURED, message, where, {"requests": indexes}))
+    return findings
+
+
+def _nothing_compared(results: Sequence[PairResult], sessions: Mapping[str, _Session]) -> list[Finding]:
+    """A finding when requests were captured and requests were sent, and still no two of them were compared."""
+    compared = any(result.verdict in (*_AGREEING, Verdict.DIFFERENT, Verdict.UNEXPLAINED) for result in results)
+    captured = sum(result.captured is not None for result in results)
+    sent = [
+        (result.session_id or "", result.rebuilt)
+        for result in results
+        if result.rebuilt is not None and (result.captured or result.rebuilt.request.dispatch.wire.minimum)
+    ]
+    if compared or not captured or not sent:
+        return []
+    reasons = sorted({"; ".join(rebuilt.encoded.why) for _, rebuilt in sent if rebuilt.encoded.body is None})
+    why = f": {reasons[0]}" if reasons else ""
+    message = f"not one of {captured} captured requests was compared with the {len(sent)} that the logs prove{why}"
+    return [Finding(rules.NOTHING_COMPARED, message, sessions[sent[0][0]].log.where())]
+
+
+def _different(result: PairResult, where: Where) -> Finding:
+    assert result.rebuilt is not None
+    first = None if result.diff is None else result.diff.first_difference
+    message = f"request {result.rebuilt.index} differs from capture {result.captured}"
+    if first is None:
+        return Finding(rules.DIFFERENT, message, where)
+    where = replace(where, at=first.offset, pointer=first.pointer, seq=first.seq)
+    details = {"captured": first.captured, "replayed": first.replayed}
+    return Finding(rules.DIFFERENT, f"{message} at byte {first.offset}", where, details)

@@ -1,0 +1,109 @@
+"""One request given as a JSON object → its exact body, in any protocol.
+
+The form is that of ``wire.pi.given``; an object with ``protocol`` ``deepseek-chat-completions`` or
+``deepseek-messages`` is a request of the other adapter, with its ``options`` in the same shape.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsh_audit.deployment import Deployment
+from dsh_audit.dispatch.model import Dispatch, WireCount
+from dsh_audit.errors import NotReconstructibleError, UsageError
+from dsh_audit.events import SessionHeader
+from dsh_audit.projection.messages import DerivedMessage
+from dsh_audit.projection.state import SessionState
+from dsh_audit.request.neutral import Request
+from dsh_audit.wire.body import Body
+from dsh_audit.wire.pi.single import DEFAULT_VERSION, FindCatalogue, encode_given, no_catalogue
+from dsh_audit.wire.protocol import CHAT, MESSAGES
+from dsh_audit.wire.session import SessionEncoder
+
+_FORMATS = {CHAT: 0, MESSAGES: 4}
+_TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "provider": (str, "a string"),
+    "model": (str, "a string"),
+    "system": (str, "a string"),
+    "sessionId": (str, "a string"),
+    "reasoningEffort": (str, "a string"),
+    "tools": (list, "a list"),
+    "stop": (list, "a list"),
+    "maxTokens": ((int, float), "a number"),
+    "temperature": ((int, float), "a number"),
+}
+_SETTINGS = ("maxTokens", "reasoningEffort", "temperature", "stop")
+
+
+def encode_single(
+    given: Any,
+    deployment: Deployment,
+    find_catalogue: FindCatalogue = no_catalogue,
+    *,
+    pi_version: str = DEFAULT_VERSION,
+    image: bytes | None = None,
+) -> Body:
+    """The exact body of a request given as a JSON object.
+
+    Args:
+        deployment: of routes of llm-deepseek.
+        find_catalogue: provider key → its catalogue in pi-ai.
+        pi_version: where the object names none.
+        image: bytes of each image that the object does not give.
+
+    Raises:
+        NotReconstructibleError: no request leaves, or it cannot be rebuilt.
+        UsageError: the object has another shape.
+        DeploymentError: the profile does not describe the model.
+    """
+    protocol = given.get("protocol") if isinstance(given, dict) else None
+    try:
+        if protocol is None:
+            return encode_given(given, find_catalogue, default_version=pi_version, default_image=image)
+        return _encode(protocol, given.get("options"), deployment)
+    except RecursionError:
+        raise UsageError("the request is nested too deeply") from None
+
+
+def _encode(protocol: Any, options: Any, deployment: Deployment) -> Body:
+    """The body of a request of llm-deepseek."""
+    if not isinstance(protocol, str) or protocol not in _FORMATS:
+        hint = "routes of llm-pi-ai name their protocol in the resolved model or the profile"
+        raise UsageError(f"protocol {protocol!r:.80} is none of {', '.join(_FORMATS)}", hint=hint)
+    if not isinstance(options, dict) or not isinstance(options.get("messages"), list):
+        raise UsageError("the request has no options with messages")
+    _check_types(options)
+    try:
+        encoded = SessionEncoder(deployment).encode(_request(options, _FORMATS[protocol]), protocol)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"the request has another shape than expected ({type(error).__name__}: {error})") from error
+    if encoded.body is None:
+        raise NotReconstructibleError("; ".join(encoded.why) or "the request cannot be rebuilt")
+    return encoded.body
+
+
+def _check_types(options: dict[str, Any]) -> None:
+    """Refuse options that no caller of the adapter can pass; absent and null ones are left to the encoder."""
+    for name, (kinds, expected) in _TYPES.items():
+        value = options.get(name)
+        if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
+            raise UsageError(f"options.{name} is not {expected}")
+
+
+def _request(options: dict[str, Any], version: int) -> Request:
+    """The options as a request of a session without a log."""
+    header = SessionHeader(version, str(options.get("sessionId", "")), 0, None, None, None, None, None, 0, None, {})
+    return Request(
+        dispatch=Dispatch("step", None, None, None, -1, 0, None, WireCount(0, 1, "given"), "none"),
+        session_header=header,
+        purpose="step",
+        provider=str(options["provider"]),
+        model=str(options["model"]),
+        config={name: options[name] for name in _SETTINGS if name in options},
+        system=options.get("system"),
+        system_seq=None,
+        tools=options.get("tools"),
+        tools_seq=None,
+        snapshot=SessionState(version).snapshot(),
+        messages=tuple(DerivedMessage(seq, message) for seq, message in enumerate(options["messages"])),
+    )

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dsh_audit.capture import read_capture
+from dsh_audit.deployment import Deployment
+from dsh_audit.log.generations import build_history
+from dsh_audit.replay.session_replay import Replay
+from dsh_audit.replay.verification import VerifyReport, verify
+from dsh_audit.request.neutral import COMPACTION_INSTRUCTION
+from dsh_audit.wire import constants
+from tests.captures import write_bundle
+from tests.logs import SessionV0, two_turns
+
+INSTRUCTION = "Sum up the errands so far."
+
+
+def bodies_of(session: SessionV0, deployment: Deployment | None = None) -> list[bytes]:
+    replay = Replay(build_history(session.log()), deployment or Deployment())
+    return [item.encoded.body.to_bytes() for item in replay if item.encoded.body is not None]
+
+
+def check(session: SessionV0, folder: Path, deployment: Deployment | None = None) -> VerifyReport:
+    return verify([build_history(session.log())], [read_capture(folder)], deployment or Deployment())
+
+
+def verdicts(report: VerifyReport) -> list[tuple[str | None, int | None, str]]:
+    return [(p.captured, None if p.rebuilt is None else p.rebuilt.index, p.verdict) for p in report.pairs]
+
+
+def compacted() -> SessionV0:
+    session = two_turns()
+    session.start_turn()
+    shadowed = [row["seq"] for row in session.rows[1:] if row.get("surfaceOp") == "append"]
+    base: dict[str, Any] = {"compactionId": "k1", "turn": 3}
+    session.add("compaction/start", base)
+    session.add(
+        "compaction/summary",
+        {
+            **base, "summary": [], "rawOutput": [], "llmStreamCall": True, "shadowedSeqs": shadowed,
+            "shadowedRange": {"start": shadowed[0], "end": shadowed[-1]}, "shadowedTokenCount": 9,
+            "provider": "deepseek-official", "model": "toy-1", "maxTokens": 50,
+            "usage": {"inputTokens": 1, "outputTokens": 1},
+        },
+    )  # fmt: skip
+    summary = session.message("user", [{"type": "text", "text": "Summary."}], {"kind": "plugin", "plugin": "compact"})
+    op = {"op": "replace", "start": shadowed[0], "end": shadowed[-1]}
+    session.add("user/message", summary, surfaceOp=op, sourceEventSeqs=shadowed)
+    session.add("compaction/end", base)
+    session.start_step()
+    session.user("Go on")
+    session.answer("Going.")
+    session.end_step()
+    session.end_turn()
+    return session
+
+
+@pytest.fixture
+def instruction(monkeypatch: pytest.MonkeyPatch) -> Deployment:
+    digest = hashlib.sha256(INSTRUCTION.encode()).hexdigest()
+    known = constants.Constant(COMPACTION_INSTRUCTION, len(INSTRUCTION), digest)
+    monkeypatch.setitem(constants.CONSTANTS, COMPACTION_INSTRUCTION, known)
+    return Deployment({}, {COMPACTION_INSTRUCTION: INSTRUCTION})
+
+
+def test_a_compaction_is_learned_from_the_capture_and_checked_by_digest(
+    instruction: Deployment, tmp_path: Path
+) -> None:
+    session = compacted()
+    bodies = bodies_of(session, instruction)
+    assert INSTRUCTION.encode() in bodies[3]
+    folder = write_bundle(tmp_path / "c", bodies)
+    mark_compaction(folder, "0003")
+    assert [verdict for _, _, verdict in verdicts(check(session, folder))] == ["identical"] * 5
+    (folder / "0003.body").write_bytes(bodies[3].replace(b"errands", b"errors!"))
+    assert verdicts(check(session, folder))[3] == ("0003", 3, "not-checked")
+
+
+def test_a_digest_only_capture_is_compared_by_digest(instruction: Deployment, tmp_path: Path) -> None:
+    session = compacted()
+    bodies = bodies_of(session, instruction)
+    folder = write_bundle(tmp_path / "c", bodies)
+    mark_compaction(folder, "0003")
+    withhold(folder, "0003", len(bodies[3]), hashlib.sha256(bodies[3]).hexdigest())
+    assert verdicts(check(session, folder, instruction))[3] == ("0003", 3, "identical")
+    assert verdicts(check(session, folder))[3] == ("0003", 3, "not-checked")
+    withhold(folder, "0003", len(bodies[3]), "0" * 64)
+    assert verdicts(check(session, folder, instruction))[3] == ("0003", 3, "different")
+    withhold(folder, "0003", len(bodies[3]) + 5, "0" * 64)
+    assert verdicts(check(session, folder, instruction))[3] == ("0003", 3, "not-checked")
+
+
+def mark_compaction(folder: Path, ident: str) -> None:
+    edit_meta(folder, ident, lambda meta: meta["headers"].append(["x-deepseek-harness-compact", "1"]))
+
+
+def withhold(folder: Path, ident: str, size: int, sha256: str) -> None:
+    (folder / f"{ident}.body").unlink(missing_ok=True)
+    body = {"size": size, "sha256": sha256, "withheld": "long prose"}
+    edit_meta(folder, ident, lambda meta: meta.update(body=body))
+
+
+def edit_meta(folder: Path, ident: str, edit: Any) -> None:
+    path = folder / f"{ident}.meta.json"
+    meta = json.loads(path.read_text("utf-8"))
+    edit(meta)
+    path.write_text(json.dumps(meta), "utf-8")
+
+
+def test_missing_and_foreign_captures(tmp_path: Path) -> None:
+    session = two_turns()
+    bodies = bodies_of(session)
+    folder = write_bundle(tmp_path / "a", [bodies[0], bodies[2]])
+    report = check(session, folder)
+    assert verdicts(report) == [("0000", 0, "identical"), ("0001", 2, "identical"), (None, 1, "not-captured")]
+    assert [finding.code for finding in report.findings] == ["wire/not-captured"]
+    foreign = write_bundle(tmp_path / "b", bodies, session="someone-else")
+    assert {verdict for _, _, verdict in verdicts(check(session, foreign))} == {"other", "not-captured"}
+
+
+def test_a_request_that_no_dispatch_explains(tmp_path: Path) -> None:
+    session = two_turns()
+    bodies = bodies_of(session)
+    report = check(session, write_bundle(tmp_path / "c", [*bodies, bodies[2]]))
+    assert verdicts(report)[3] == ("0003", None, "unexplained")
+    assert [finding.code for finding in report.findings] == ["wire/unexplained"]
+
+
+def test_of_two_logs_with_one_id_the_longer_is_used(tmp_path: Path) -> None:
+    session, shorter = two_turns(), two_turns()
+    del shorter.rows[10:]
+    capture = read_capture(write_bundle(tmp_path / "c", bodies_of(session)))
+    for order in ([session, shorter], [shorter, session]):
+        report = verify([build_history(one.log()) for one in order], [capture], Deployment())
+        assert report.summary["identical"] == 3
+        assert "log/duplicate-session" in [finding.code for finding in report.findings]
