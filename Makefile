@@ -1,5 +1,5 @@
 # One virtual environment in .venv; `make test` needs only Python, `make ci` also the package registries.
-.PHONY: test lint ci record clean
+.PHONY: test lint ci record expected clean
 
 test: .venv/ready
 	.venv/bin/python -m pytest
@@ -14,6 +14,10 @@ ci:
 # make record CASES="v0-tools v4-tools": run these cases on the real runtimes again
 record: .venv/ready
 	.venv/bin/python -m tests.harness.record $(CASES)
+
+# make expected CASES="v0-tools": write golden/<case>/expected/ again from what is printed now (all cases without CASES)
+expected: .venv/ready
+	.venv/bin/python -m tests.expected --update $(CASES)
 
 .venv/ready: pyproject.toml
 	python3 -m venv .venv
