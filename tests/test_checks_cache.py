@@ -28,6 +28,7 @@ from dsh_audit.pricing import PriceTable, parse_prices
 from dsh_audit.replay.session_replay import Replay
 from dsh_audit.report.cache import ledger_rows, rank, render_cache, render_csv, render_ranking
 from dsh_audit.text.pointer import pointer_at
+from dsh_audit.text.to_json import to_json
 from dsh_audit.wire.body import Body, Fragment, FragmentRun
 from tests.toy_session import ToySession, tool, usage
 
@@ -182,7 +183,7 @@ def test_each_cause_is_named_with_part_event_and_request(
         found.prompt_bytes,
         (found.prompt_bytes or 0) - (found.shared or 0) - found.resent,
     )
-    Draft202012Validator(read_schema("cache")).validate(report.to_json())
+    Draft202012Validator(read_schema("cache")).validate(to_json(report))
     assert len(report.findings) == 1
 
 
@@ -204,7 +205,7 @@ def test_pointer_message_and_block_of_the_first_difference() -> None:
     session.ask("next")
     report = cache_of(session)
     row = report.rows[-1]
-    bust = row.to_json()["bust"]
+    bust = to_json(row)["bust"]
     assert bust["pointer"] == "/messages/4/content/0/content/0/text"
     assert (bust["message"], bust["block"]) == (4, 0)
     body = next(r for r in Replay(session.history(), NOWHERE) if r.index == row.index).encoded.body
@@ -334,7 +335,7 @@ def test_captured_bodies_that_were_rewritten_are_told() -> None:
     report = cache_of(session, captured={**loaders, 2: lambda: changed})
     assert [finding.code for finding in report.findings] == ["cache/wire-rewrite"]
     assert report.rows[2].compared.wire_shared == naive_prefix(sent[1], changed)
-    assert report.rows[2].to_json()["wire"]["source"] == "captured"
+    assert to_json(report.rows[2])["wire"]["source"] == "captured"
 
 
 def test_prediction_equals_a_true_prefix_cache() -> None:

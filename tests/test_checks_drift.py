@@ -15,6 +15,7 @@ from dsh_audit.checks.volatile import volatile_kinds
 from dsh_audit.cli.common import read_schema
 from dsh_audit.deployment import Deployment
 from dsh_audit.report.drift import render_drift
+from dsh_audit.text.to_json import to_json
 from tests.toy_session import ToySession, tool
 
 NOWHERE = Deployment({}, {})
@@ -165,7 +166,7 @@ def test_json_has_the_members_of_the_contract() -> None:
     session.ask("one")
     session.tools = [tool("walk", steps={"type": "number"}), tool("echo"), tool("fly")]
     session.ask("two")
-    out = drift_of(session).to_json()
+    out = to_json(drift_of(session))
     assert out["schema"] == "dsh-audit/drift/1"
     (change,) = out["changes"]
     header = next(row for row in reversed(session.rows) if row["type"] == "request/header")
@@ -266,5 +267,5 @@ def test_reports_keep_to_their_schema() -> None:
         session = ToySession(3)
         session.ask("one")
         act(session)
-        validator.validate(drift_of(session).to_json())
-    validator.validate(audit_drift_between(session.history(), ToySession(3).history(), NOWHERE).to_json())
+        validator.validate(to_json(drift_of(session)))
+    validator.validate(to_json(audit_drift_between(session.history(), ToySession(3).history(), NOWHERE)))

@@ -8,6 +8,7 @@ from dsh_audit.checks.cache_sum import METRICS
 from dsh_audit.checks.gates import check_thresholds, compare_reports, flatten, parse_threshold
 from dsh_audit.errors import UsageError
 from dsh_audit.finding import Where
+from dsh_audit.text.to_json import to_json
 from tests.test_checks_cache import cache_of
 from tests.toy_session import ToySession, tool
 
@@ -83,7 +84,8 @@ def report(*, tools: int = 2, switch: bool = False) -> dict[str, Any]:
     if switch:
         session.tools = session.tools[:1]
     session.ask("two")
-    return cache_of(session).to_json()
+    out: dict[str, Any] = to_json(cache_of(session))
+    return out
 
 
 def test_reports_are_compared_by_numbers_and_first_header() -> None:
@@ -92,8 +94,8 @@ def test_reports_are_compared_by_numbers_and_first_header() -> None:
     busted = compare_reports(report(switch=True), report())
     changed = {item.metric: (item.before, item.after) for item in busted.differences}
     assert changed["busts"] == (0, 1) and changed["busts.header-change"] == (None, 1)
-    assert busted.first_header == (1, ("tools",))
-    assert compare_reports(report(tools=3), report()).first_header == (0, ("tools",))
+    assert busted.first_header == {"step_request": 1, "parts": ["tools"]}
+    assert compare_reports(report(tools=3), report()).first_header == {"step_request": 0, "parts": ["tools"]}
 
 
 def test_metrics_of_the_help_are_those_of_the_report() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dsh_audit.capture.exchange import Fidelity
 from dsh_audit.replay.body_diff import BodyDiff, Verdict, common_prefix, diff_body
 from dsh_audit.text.pointer import path_at
+from dsh_audit.text.to_json import to_json
 from dsh_audit.wire.body import Body, Fragment, FragmentRun
 
 MESSAGES = [
@@ -181,7 +182,7 @@ def test_first_difference() -> None:
     assert captured[first.offset - 1 : first.offset + 1] == "ä".encode()
     assert (first.pointer, first.seq) == ("/messages/0/content", 7)
     assert "wärld" in first.captured and "wörld" in first.replayed
-    assert list(first.to_json()) == ["offset", "pointer", "seq", "captured", "replayed"]
+    assert list(to_json(first)) == ["offset", "pointer", "seq", "captured", "replayed"]
     assert [(change.pointer, change.captured) for change in diff.changes] == [
         ("/messages/0/content", '"hello — wärld"')
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dsh_audit.checks.cache import CacheOptions, run_cache
 from dsh_audit.checks.cache_findings import check_cache, check_wire
@@ -35,14 +35,13 @@ class RequestsReport:
     rows: list[dict[str, Any]]
     findings: list[Finding]
 
-    def to_json(self) -> dict[str, Any]:
-        """schemas/requests.schema.json."""
-        return {
-            "schema": "dsh-audit/requests/1",
-            "log": log_json(self.log, self.stats),
-            "requests": self.rows,
-            "findings": [finding.to_json() for finding in self.findings],
-        }
+    SCHEMA: ClassVar = "dsh-audit/requests/1"
+    JSON: ClassVar = "schema=SCHEMA log=identity requests=rows findings"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The ``log`` member."""
+        return log_json(self.log, self.stats)
 
 
 def log_json(log: SessionLog, stats: LogStats) -> dict[str, Any]:
@@ -117,7 +116,7 @@ def audit_cache(
     return CacheReport(
         log=log,
         log_json=log_json(log, replay.reader.stats),
-        rules=tuple(rules.to_json() for _, rules in sorted(scanner.used_rules.items())),
+        rules=tuple(rules for _, rules in sorted(scanner.used_rules.items())),
         rows=rows,
         changes=settle_growth(scanner.drift.changes),
         summary=summarise(rows, options.currency),

@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from jsonschema import Draft202012Validator
 
@@ -60,10 +60,6 @@ class Used:
     name: str
     value: Json
     source: Literal["deployment", "default", "capture"]
-
-    def to_json(self) -> dict[str, Any]:
-        """As in every report."""
-        return {"name": self.name, "value": self.value, "source": self.source}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 
 class Severity(StrEnum):
@@ -61,9 +61,7 @@ class Where:
     request: int | None = None
     captured: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Members that are set, in the order of the class."""
-        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+    JSON: ClassVar = "source? session? frame? at? line? seq? pointer? request? captured?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +80,8 @@ class Finding:
     where: Where = Where()
     details: dict[str, Any] = field(default_factory=dict)
 
+    JSON: ClassVar = "code severity message where details?"
+
     @property
     def code(self) -> str:
         """The stable code of the rule."""
@@ -91,18 +91,6 @@ class Finding:
     def severity(self) -> Severity:
         """The severity of the rule."""
         return self.rule.severity
-
-    def to_json(self) -> dict[str, Any]:
-        """The finding as every JSON report prints it."""
-        out: dict[str, Any] = {
-            "code": self.code,
-            "severity": str(self.severity),
-            "message": self.message,
-            "where": self.where.to_json(),
-        }
-        if self.details:
-            out["details"] = self.details
-        return out
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from jsonschema import Draft202012Validator
 
@@ -41,21 +41,15 @@ class Usage:
     output: int
     reasoning: int | None = None
 
+    JSON: ClassVar = (
+        "prompt_tokens=prompt uncached_tokens=uncached cache_read_tokens=cached cache_write_tokens=written "
+        "output_tokens=output reasoning_tokens=reasoning"
+    )
+
     @property
     def prompt(self) -> int:
         """All input tokens."""
         return self.uncached + (self.cached or 0) + self.written
-
-    def to_json(self) -> dict[str, Any]:
-        """As in schemas/cache.schema.json."""
-        return {
-            "prompt_tokens": self.prompt,
-            "uncached_tokens": self.uncached,
-            "cache_read_tokens": self.cached,
-            "cache_write_tokens": self.written,
-            "output_tokens": self.output,
-            "reasoning_tokens": self.reasoning,
-        }
 
 
 def parse_usage(value: Json) -> Usage | None:

@@ -31,6 +31,7 @@ from dsh_audit.pricing import parse_prices
 from dsh_audit.replay.verification import PairResult, verify
 from dsh_audit.report.golden import render_case_result
 from dsh_audit.report.verify import render_verify
+from dsh_audit.text.to_json import to_json
 
 __all__ = [
     "GoldenCheck",
@@ -141,7 +142,7 @@ def assert_cache(
     """
     __tracebackhide__ = True
     report = _cache_report(log, deployment, session, currency, prices)
-    numbers = flatten(report.summary.to_json())
+    numbers = flatten(to_json(report.summary))
     failed = []
     for text in thresholds:
         threshold = parse_threshold(_denied(text), METRICS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from dsh_audit.checks.causes import Why
 from dsh_audit.checks.drift_model import HeaderChange
@@ -31,15 +31,6 @@ class Money:
     basis: Basis
     peak: bool | None = None
 
-    def to_json(self) -> float:
-        """The amount as a number, to ten places."""
-        return number(self.amount)
-
-
-def number(amount: Decimal) -> float:
-    """A decimal as JSON prints it, to ten places."""
-    return float(round(amount, 10))
-
 
 @dataclass(frozen=True, slots=True)
 class Bust:
@@ -61,23 +52,20 @@ class Bust:
     declared: bool
     repeats: int = 1
 
-    def to_json(self) -> dict[str, Any]:
-        """The ``bust`` member of a row."""
-        return {
-            "cause": self.why.cause,
-            "part": self.why.part,
-            "seq": self.why.seq,
-            "pointer": self.why.pointer,
-            "at": self.why.at,
-            "message": _index_after(self.why.pointer, ("messages", "input")),
-            "block": _index_after(self.why.pointer, ("content",)),
-            "cost": self.cost.to_json() if self.cost else None,
-            "basis": self.basis,
-            "lost_tokens": self.lost_tokens,
-            "declared": self.declared,
-            "repeats": self.repeats,
-            "detail": self.why.detail,
-        }
+    JSON: ClassVar = (
+        "cause=why.cause part=why.part seq=why.seq pointer=why.pointer at=why.at message block cost=cost.amount "
+        "basis lost_tokens declared repeats detail=why.detail"
+    )
+
+    @property
+    def message(self) -> int | None:
+        """Index of the message it is in."""
+        return _index_after(self.why.pointer, ("messages", "input"))
+
+    @property
+    def block(self) -> int | None:
+        """Index of the content block it is in."""
+        return _index_after(self.why.pointer, ("content",))
 
 
 def _index_after(pointer: str | None, names: tuple[str, ...]) -> int | None:
@@ -119,6 +107,27 @@ class Compared:
             return None
         return self.prompt_bytes - self.shared - self.resent
 
+    @property
+    def wire(self) -> dict[str, Any]:
+        """The ``wire`` member of a row."""
+        return {
+            "previous": self.previous,
+            "shared_bytes": self.wire_shared,
+            "body_bytes": self.wire_bytes,
+            "source": self.wire_source,
+        }
+
+    @property
+    def prompt(self) -> dict[str, Any]:
+        """The ``prompt`` member of a row."""
+        return {
+            "best": self.best,
+            "shared_bytes": self.shared,
+            "body_bytes": self.prompt_bytes,
+            "resent_bytes": None if self.prompt_bytes is None else self.resent,
+            "new_bytes": self.new,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
@@ -134,9 +143,7 @@ class Predicted:
     prompt: int
     basis: Basis
 
-    def to_json(self) -> dict[str, Any]:
-        """The ``predicted`` member of a row."""
-        return {"reused_tokens": self.reused, "prompt_tokens": self.prompt, "basis": self.basis}
+    JSON: ClassVar = "reused_tokens=reused prompt_tokens=prompt basis"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,40 +184,7 @@ class CacheRow:
     change: HeaderChange | None = None
     log: SessionLog | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """One member of ``requests`` (schemas/cache.schema.json)."""
-        found = self.compared
-        return {
-            "index": self.index,
-            "kind": self.kind,
-            "lineage": self.lineage,
-            "turn": self.turn,
-            "step": self.step,
-            "attempt": self.attempt,
-            "time_ms": self.time_ms,
-            "seq": self.seq,
-            "provider": self.provider,
-            "model": self.model,
-            "outcome": self.outcome,
-            "rules": self.rules,
-            "wire": {
-                "previous": found.previous,
-                "shared_bytes": found.wire_shared,
-                "body_bytes": found.wire_bytes,
-                "source": found.wire_source,
-            },
-            "prompt": {
-                "best": found.best,
-                "shared_bytes": found.shared,
-                "body_bytes": found.prompt_bytes,
-                "resent_bytes": found.resent if found.prompt_bytes is not None else None,
-                "new_bytes": found.new,
-            },
-            "predicted": self.predicted.to_json() if self.predicted else None,
-            "usage": self.usage.to_json() if self.usage else None,
-            "cost": self.cost.to_json() if self.cost else None,
-            "cost_basis": self.cost.basis if self.cost else None,
-            "peak": self.cost.peak if self.cost else None,
-            "bust": self.bust.to_json() if self.bust else None,
-            "remark": self.remark,
-        }
+    JSON: ClassVar = (
+        "index kind lineage turn step attempt time_ms seq provider model outcome rules wire=compared.wire "
+        "prompt=compared.prompt predicted usage cost=cost.amount cost_basis=cost.basis peak=cost.peak bust remark"
+    )

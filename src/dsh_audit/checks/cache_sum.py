@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
-from dsh_audit.checks.cache_model import CacheRow, Money, number
+from dsh_audit.checks.cache_model import CacheRow, Money
 from dsh_audit.checks.causes import Cause
 from dsh_audit.checks.drift_model import HeaderChange
+from dsh_audit.checks.gates import Comparison
+from dsh_audit.checks.provider_rules import CacheRules
 from dsh_audit.deployment import Used
 from dsh_audit.finding import Finding
 from dsh_audit.log.session_log import SessionLog
@@ -48,17 +50,6 @@ class CauseSum:
     cost: Decimal | None
     first: int
 
-    def to_json(self) -> dict[str, Any]:
-        """One member of ``summary.causes``."""
-        return {
-            "cause": self.cause,
-            "part": self.part,
-            "busts": self.busts,
-            "lost_tokens": self.lost_tokens,
-            "cost": number(self.cost) if self.cost is not None else None,
-            "first": self.first,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class CacheSummary:
@@ -93,29 +84,20 @@ class CacheSummary:
     no_data: int
     causes: tuple[CauseSum, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """The ``summary`` member."""
-        return {
-            "requests": self.requests,
-            "steps": self.steps,
-            "busts": self.busts,
-            "unexplained": self.unexplained,
-            "hit_rate": self.hit_rate,
-            "predicted_hit_rate": self.predicted_hit_rate,
-            "tokens": self.tokens,
-            "cost": number(self.cost) if self.cost is not None else None,
-            "bust_cost": number(self.bust_cost) if self.bust_cost is not None else None,
-            "currency": self.currency,
-            "estimated": self.estimated,
-            "cost_per_request": self._per(self.requests),
-            "cost_per_step": self._per(self.steps),
-            "unpriced": self.unpriced,
-            "no_data": self.no_data,
-            "causes": [cause.to_json() for cause in self.causes],
-        }
+    JSON: ClassVar = (
+        "requests steps busts unexplained hit_rate predicted_hit_rate tokens cost bust_cost currency estimated "
+        "cost_per_request cost_per_step unpriced no_data causes"
+    )
 
-    def _per(self, count: int) -> float | None:
-        return number(self.cost / count) if self.cost is not None and count else None
+    @property
+    def cost_per_request(self) -> Decimal | None:
+        """None without a cost."""
+        return self.cost / self.requests if self.cost is not None and self.requests else None
+
+    @property
+    def cost_per_step(self) -> Decimal | None:
+        """None without a cost."""
+        return self.cost / self.steps if self.cost is not None and self.steps else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,48 +107,40 @@ class CacheReport:
     Args:
         log: the current generation.
         log_json: its identity, the ``log`` member of reports.
-        rules: the cache rules that were used, as JSON.
+        rules: the cache rules that were used.
         rows: one a request.
         changes: header changes, as in the drift report.
         summary: their sum.
         findings: sorted.
         digests: of the header's parts where they changed, to compare reports.
-        comparison: with a baseline, as JSON (regression.Comparison).
+        comparison: with a baseline.
         unlogged: values that are not in the log and went into the bodies compared, by name and value.
     """
 
     log: SessionLog
     log_json: dict[str, Any]
-    rules: tuple[dict[str, Any], ...]
+    rules: tuple[CacheRules, ...]
     rows: tuple[CacheRow, ...]
     changes: tuple[HeaderChange, ...]
     summary: CacheSummary
     findings: tuple[Finding, ...]
     digests: tuple[dict[str, Any], ...] = ()
-    comparison: dict[str, Any] | None = None
+    comparison: Comparison | None = None
     unlogged: tuple[Used, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """schemas/cache.schema.json."""
-        return {
-            "schema": "dsh-audit/cache/1",
-            "log": self.log_json,
-            "rules": list(self.rules),
-            "requests": [row.to_json() for row in self.rows],
-            "summary": self.summary.to_json(),
-            "first_drift": _first_drift(self.changes),
-            "header_digests": list(self.digests),
-            "comparison": self.comparison,
-            "findings": [finding.to_json() for finding in self.findings],
-        }
+    SCHEMA: ClassVar = "dsh-audit/cache/1"
+    JSON: ClassVar = (
+        "schema=SCHEMA log=log_json rules requests=rows summary first_drift header_digests=digests comparison "
+        "findings"
+    )
 
-
-def _first_drift(changes: Iterable[HeaderChange]) -> dict[str, Any] | None:
-    """The first header change at the head of the prompt that nobody asked for."""
-    for change in changes:
-        if not change.declared and change.placement == "head":
-            return {"request": change.request, "seq": change.seq, "parts": list(change.parts)}
-    return None
+    @property
+    def first_drift(self) -> dict[str, Any] | None:
+        """The first header change at the head of the prompt that nobody asked for."""
+        for change in self.changes:
+            if not change.declared and change.placement == "head":
+                return {"request": change.request, "seq": change.seq, "parts": list(change.parts)}
+        return None
 
 
 def summarise(rows: Iterable[CacheRow], currency: str) -> CacheSummary:

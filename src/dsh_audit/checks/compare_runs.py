@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from dsh_audit.checks.run_requests import RunRequest
 from dsh_audit.checks.shared_prefix import first_different
@@ -43,10 +43,6 @@ class LayerChange:
     first: str | None
     second: str | None
 
-    def to_json(self) -> dict[str, Any]:
-        """As in schemas/diff.schema.json."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass(frozen=True, slots=True)
 class FirstByte:
@@ -65,10 +61,6 @@ class FirstByte:
     second_seq: int | None
     first: str
     second: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As in schemas/diff.schema.json."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +84,6 @@ class RequestDiff:
     changes: tuple[LayerChange, ...] = ()
     first_byte: FirstByte | None = None
     notes: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """One member of ``requests``."""
-        return {
-            "first": self.first,
-            "second": self.second,
-            "title": self.title,
-            "status": self.status,
-            "layers": list(self.layers),
-            "changes": [change.to_json() for change in self.changes],
-            "first_byte": None if self.first_byte is None else self.first_byte.to_json(),
-            "notes": list(self.notes),
-        }
 
     def finding(self, source: str) -> Finding | None:
         """What it means for the verdict: diff/different, diff/one-side, diff/not-compared, or nothing."""
@@ -142,24 +121,14 @@ class RunsDiff:
     requests: tuple[RequestDiff, ...]
     findings: tuple[Finding, ...]
 
+    SCHEMA: ClassVar = "dsh-audit/diff/1"
+    JSON: ClassVar = "schema=SCHEMA kind first second normalisers summary requests findings"
+
     @property
     def summary(self) -> dict[str, int]:
         """Number of requests by status."""
         statuses = [request.status for request in self.requests]
         return {status: statuses.count(status) for status in STATUSES}
-
-    def to_json(self) -> dict[str, Any]:
-        """schemas/diff.schema.json."""
-        return {
-            "schema": "dsh-audit/diff/1",
-            "kind": self.kind,
-            "first": self.first,
-            "second": self.second,
-            "normalisers": list(self.normalisers),
-            "summary": self.summary,
-            "requests": [request.to_json() for request in self.requests],
-            "findings": [finding.to_json() for finding in self.findings],
-        }
 
 
 def compare_runs(

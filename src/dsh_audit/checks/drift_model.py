@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from dsh_audit.checks.prompt_diff import TextChange
 from dsh_audit.checks.tool_diff import ToolsChange
@@ -29,10 +28,6 @@ class ConfigChange:
     name: str
     before: Json
     after: Json
-
-    def to_json(self) -> dict[str, Any]:
-        """As in schemas/drift.schema.json."""
-        return {"name": self.name, "before": self.before, "after": self.after}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +66,11 @@ class HeaderChange:
     unexplained: tuple[Part, ...] = ()
     log: SessionLog | None = field(default=None, repr=False, compare=False)
 
+    JSON: ClassVar = (
+        "request previous turn step seq seqs reason declared declared_by unexplained parts placement placements "
+        "config system tools volatile"
+    )
+
     @property
     def declared(self) -> bool:
         """Whether the log explains every part."""
@@ -88,28 +88,6 @@ class HeaderChange:
         system = self.system.volatile if self.system else ()
         return tuple(dict.fromkeys((*system, *self.tools.volatile)))
 
-    def to_json(self) -> dict[str, Any]:
-        """One member of ``changes`` (schemas/drift.schema.json)."""
-        return {
-            "request": self.request,
-            "previous": self.previous,
-            "turn": self.turn,
-            "step": self.step,
-            "seq": self.seq,
-            "seqs": dict(self.seqs),
-            "reason": self.reason,
-            "declared": self.declared,
-            "declared_by": list(self.declared_by),
-            "unexplained": list(self.unexplained),
-            "parts": list(self.parts),
-            "placement": self.placement,
-            "placements": dict(self.placements),
-            "config": [change.to_json() for change in self.config],
-            "system": self.system.to_json() if self.system else None,
-            "tools": self.tools.to_json(),
-            "volatile": list(self.volatile),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class LoggedHeader:
@@ -124,10 +102,6 @@ class LoggedHeader:
     seq: int
     reason: str
     changed: tuple[Part, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """One member of ``headers``."""
-        return {"request": self.request, "seq": self.seq, "reason": self.reason, "changed": list(self.changed)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,26 +124,17 @@ class DriftReport:
     findings: tuple[Finding, ...]
     against: dict[str, Any] | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """schemas/drift.schema.json."""
+    SCHEMA: ClassVar = "dsh-audit/drift/1"
+    JSON: ClassVar = "schema=SCHEMA log=log_json against headers changes summary findings"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Counts: changes, unexplained ones, in-history ones, by part, by kind of volatile content."""
+        listed = self.changes
         return {
-            "schema": "dsh-audit/drift/1",
-            "log": self.log_json,
-            "against": self.against,
-            "headers": [header.to_json() for header in self.headers],
-            "changes": [change.to_json() for change in self.changes],
-            "summary": summarise(self.changes),
-            "findings": [finding.to_json() for finding in self.findings],
+            "changes": len(listed),
+            "unexplained": sum(not change.declared for change in listed),
+            "in_history": sum(change.placement == "in-history" for change in listed),
+            "parts": dict(sorted(Counter(part for change in listed for part in change.parts).items())),
+            "volatile": dict(sorted(Counter(kind for change in listed for kind in change.volatile).items())),
         }
-
-
-def summarise(changes: Iterable[HeaderChange]) -> dict[str, Any]:
-    """Counts: changes, unexplained ones, in-history ones, by part, by kind of volatile content."""
-    listed = list(changes)
-    return {
-        "changes": len(listed),
-        "unexplained": sum(not change.declared for change in listed),
-        "in_history": sum(change.placement == "in-history" for change in listed),
-        "parts": dict(sorted(Counter(part for change in listed for part in change.parts).items())),
-        "volatile": dict(sorted(Counter(kind for change in listed for kind in change.volatile).items())),
-    }

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from dsh_audit.errors import UsageError
 from dsh_audit.finding import Finding, Where
@@ -150,9 +150,7 @@ class Difference:
     before: int | float | None
     after: int | float | None
 
-    def to_json(self) -> dict[str, Any]:
-        """As in schemas/cache.schema.json."""
-        return {"metric": self.metric, "baseline": self.before, "now": self.after}
+    JSON: ClassVar = "metric baseline=before now=after"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,19 +159,12 @@ class Comparison:
 
     Args:
         differences: the numbers that are not the same.
-        first_header: the first step request, from 0, whose header differs, with the parts that do; None where all
-            are the same as far as both go.
+        first_header: ``step_request``, the first one from 0 whose header differs, and ``parts``, those that do; None
+            where all are the same as far as both go.
     """
 
     differences: tuple[Difference, ...]
-    first_header: tuple[int, tuple[str, ...]] | None
-
-    def to_json(self) -> dict[str, Any]:
-        """The ``comparison`` member of the report."""
-        header = None
-        if self.first_header is not None:
-            header = {"step_request": self.first_header[0], "parts": list(self.first_header[1])}
-        return {"differences": [item.to_json() for item in self.differences], "first_header": header}
+    first_header: dict[str, Any] | None
 
 
 def compare_reports(new: Mapping[str, Any], old: Mapping[str, Any]) -> Comparison:
@@ -186,9 +177,7 @@ def compare_reports(new: Mapping[str, Any], old: Mapping[str, Any]) -> Compariso
     return Comparison(differences, _first_header(new.get("header_digests", []), old.get("header_digests", [])))
 
 
-def _first_header(
-    new: Iterable[Mapping[str, Any]], old: Iterable[Mapping[str, Any]]
-) -> tuple[int, tuple[str, ...]] | None:
+def _first_header(new: Iterable[Mapping[str, Any]], old: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Digests are listed where they change; both sides hold until their next entry."""
     sides = [{item["step_request"]: item for item in side} for side in (new, old)]
     current: list[Mapping[str, Any] | None] = [None, None]
@@ -197,7 +186,7 @@ def _first_header(
         one, two = current
         if one is None or two is None:
             continue
-        parts = tuple(part for part in ("config", "system", "tools") if one[part] != two[part])
+        parts = [part for part in ("config", "system", "tools") if one[part] != two[part]]
         if parts:
-            return place, parts
+            return {"step_request": place, "parts": parts}
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from dsh_audit.checks.volatile import Kind, volatile_kinds
 from dsh_audit.text.pointer import common_start
@@ -35,16 +35,7 @@ class TextChange:
     diff: tuple[str, ...]
     is_truncated: bool
 
-    def to_json(self) -> dict[str, Any]:
-        """As in schemas/drift.schema.json."""
-        return {
-            "before_chars": self.before_chars,
-            "after_chars": self.after_chars,
-            "shared_chars": self.shared_chars,
-            "volatile": list(self.volatile),
-            "diff": list(self.diff),
-            "truncated": self.is_truncated,
-        }
+    JSON: ClassVar = "before_chars after_chars shared_chars volatile diff truncated=is_truncated"
 
 
 def diff_text(before: str, after: str) -> TextChange:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from dsh_audit.errors import UsageError
 
@@ -38,23 +38,12 @@ class CacheRules:
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
+    JSON: ClassVar = "name grain_tokens minimum_tokens idle_s settle_s lookback_blocks notes sources"
+
     def reusable(self, tokens: int) -> int:
         """How many of the first tokens of a prompt the cache can give back."""
         whole = tokens - tokens % self.grain_tokens
         return whole if whole >= self.minimum_tokens else 0
-
-    def to_json(self) -> dict[str, Any]:
-        """As in schemas/cache.schema.json."""
-        return {
-            "name": self.name,
-            "grain_tokens": self.grain_tokens,
-            "minimum_tokens": self.minimum_tokens,
-            "idle_s": self.idle_s,
-            "settle_s": self.settle_s,
-            "lookback_blocks": self.lookback_blocks,
-            "notes": list(self.notes),
-            "sources": list(self.sources),
-        }
 
 
 IDEAL = CacheRules(PLAIN, (), 1, 0, None, 0, None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dsh_audit.checks.volatile import Kind, volatile_kinds
 from dsh_audit.events import Json
@@ -31,11 +30,6 @@ class ToolPointer:
     before: str | None = None
     after: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """As in schemas/drift.schema.json."""
-        names = ("tool", "pointer", "kind", "before", "after")
-        return {name: getattr(self, name) for name in names}
-
 
 @dataclass(frozen=True, slots=True)
 class ToolsChange:
@@ -58,14 +52,6 @@ class ToolsChange:
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.reordered or self.changed)
-
-    def to_json(self) -> dict[str, Any]:
-        """As in schemas/drift.schema.json."""
-        names = ("added", "removed", "reordered", "changed")
-        out: dict[str, Any] = {name: list(getattr(self, name)) for name in names}
-        out["pointers"] = [pointer.to_json() for pointer in self.pointers]
-        out["volatile"] = list(self.volatile)
-        return out
 
 
 def diff_tools(before: Sequence[Json], after: Sequence[Json]) -> ToolsChange:

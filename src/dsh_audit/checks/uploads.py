@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from dsh_audit.capture.exchange import Exchange
@@ -70,10 +70,6 @@ class Upload:
     proof: Proof
     verified: bool | None
 
-    def to_json(self) -> dict[str, Any]:
-        """One member of ``uploads`` in schemas/uploads.schema.json."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass(frozen=True, slots=True)
 class UploadsReport:
@@ -90,6 +86,9 @@ class UploadsReport:
     uploads: tuple[Upload, ...]
     possible: Mapping[str, tuple[int, ...]]
     findings: tuple[Finding, ...]
+
+    SCHEMA: ClassVar = "dsh-audit/uploads/1"
+    JSON: ClassVar = "schema=SCHEMA summary uploads possible=possible_requests findings"
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -108,15 +107,10 @@ class UploadsReport:
             "hosts": sorted({upload.host for upload in uploads if upload.host is not None}),
         }
 
-    def to_json(self) -> dict[str, Any]:
-        """schemas/uploads.schema.json."""
-        return {
-            "schema": "dsh-audit/uploads/1",
-            "summary": self.summary,
-            "uploads": [upload.to_json() for upload in self.uploads],
-            "possible": [{"session_id": ident, "requests": list(indexes)} for ident, indexes in self.possible.items()],
-            "findings": [finding.to_json() for finding in self.findings],
-        }
+    @property
+    def possible_requests(self) -> list[dict[str, Any]]:
+        """``possible`` as a list."""
+        return [{"session_id": ident, "requests": list(indexes)} for ident, indexes in self.possible.items()]
 
 
 def check_uploads(

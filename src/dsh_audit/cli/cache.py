@@ -29,6 +29,7 @@ from dsh_audit.report.cache_cases import report_cache
 from dsh_audit.report.json import render_json
 from dsh_audit.report.model import Report
 from dsh_audit.text import ecma
+from dsh_audit.text.to_json import to_json
 
 
 def price_options(command: common.F) -> common.F:
@@ -116,7 +117,7 @@ def command(
         [report],
         report.findings,
         [threshold.text for threshold in thresholds],
-        as_json=report.to_json,
+        as_json=lambda: to_json(report),
         as_text=lambda: _ledger(report, ledger) if ledger else render_cache(report, every_row=every_row),
     )
 
@@ -175,7 +176,8 @@ def _baseline(named: str | None, deployment: Deployment, options: CacheOptions) 
     if path.is_file() and path.suffix == ".json":
         return _saved_report(named, path)
     log, files, _findings = common.open_one(named, None, None)
-    return _audit(log, files, deployment, replace(options, captured={}), None).to_json()
+    report: dict[str, Any] = to_json(_audit(log, files, deployment, replace(options, captured={}), None))
+    return report
 
 
 def _saved_report(named: str, path: Path) -> dict[str, Any]:
@@ -199,11 +201,11 @@ def _saved_report(named: str, path: Path) -> dict[str, Any]:
 
 
 def _judge(report: CacheReport, thresholds: list[Threshold], old: dict[str, Any] | None) -> CacheReport:
-    new = report.to_json()
+    new = to_json(report)
     numbers = flatten(new["summary"])
     before = flatten(old["summary"]) if old is not None else None
     failed = check_thresholds(thresholds, numbers, before, report.log.where())
-    comparison = compare_reports(new, old).to_json() if old is not None else None
+    comparison = compare_reports(new, old) if old is not None else None
     return replace(report, findings=tuple(sort_findings([*report.findings, *failed])), comparison=comparison)
 
 
@@ -218,8 +220,8 @@ def _ranking(reports: list[CacheReport], findings: list[Finding], thresholds: li
         [threshold.text for threshold in thresholds],
         as_json=lambda: {
             "schema": "dsh-audit/cache-ranking/1",
-            "sessions": [{"log": report.log_json, "summary": report.summary.to_json()} for report in rank(reports)],
-            "findings": [finding.to_json() for finding in every],
+            "sessions": [{"log": report.log_json, "summary": to_json(report.summary)} for report in rank(reports)],
+            "findings": to_json(every),
         },
         as_text=lambda: render_ranking(reports, shown),
     )

@@ -24,6 +24,7 @@ from dsh_audit.log.session_log import open_log
 from dsh_audit.replay.session_replay import Replay
 from dsh_audit.report.diff import report_diff
 from dsh_audit.report.model import Report
+from dsh_audit.text.to_json import to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def command(
 
 
 def _normaliser_row(item: Normaliser, sides: tuple[Normalising, Normalising]) -> dict[str, object]:
-    return {**item.to_json(), "replaced": sum(side.replaced[item.name] for side in sides)}
+    return {**to_json(item), "replaced": sum(side.replaced[item.name] for side in sides)}
 
 
 def _detect(named: str) -> str:

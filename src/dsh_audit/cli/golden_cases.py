@@ -37,6 +37,7 @@ from dsh_audit.golden.store import (
 from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.locate import SessionFiles, decode_segment, read_sessions, require_one
 from dsh_audit.log.session_log import open_log
+from dsh_audit.text.to_json import to_json
 
 _SERIAL_CASES = 24
 """So few cases are checked faster here than in processes that must be started first."""
@@ -331,5 +332,5 @@ def _listed(case: CaseFile) -> dict[str, Any]:
         "log": content.log,
         "requests": len(content.requests),
         "full": content.full,
-        "normalisers": [item.to_json() for item in content.normalisers],
+        "normalisers": to_json(content.normalisers),
     }

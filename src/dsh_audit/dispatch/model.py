@@ -6,7 +6,7 @@ A *dispatch* is one position of a log where a request was, or may have been, sen
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from dsh_audit.events import Event, Json
 from dsh_audit.projection.state import Snapshot
@@ -29,9 +29,7 @@ class WireCount:
     maximum: int
     reason: str
 
-    def to_json(self) -> dict[str, Any]:
-        """As in the ``requests`` report."""
-        return {"min": self.minimum, "max": self.maximum, "reason": self.reason}
+    JSON: ClassVar = "min=minimum max=maximum reason"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, ClassVar
 
 from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.events import Json
 from dsh_audit.golden.normalise import Normaliser
 from dsh_audit.text import ecma
+from dsh_audit.text.to_json import to_json
 
 SCHEMA = "dsh-audit/golden/1"
 
@@ -50,21 +51,7 @@ class PinnedValue:
     source: str | None = None
     value: Json = None
 
-    def to_json(self) -> dict[str, Any]:
-        """One line of a golden file; members that do not apply are left out."""
-        out: dict[str, Any] = {"name": self.name, "size": self.size, "sha256": self.sha256}
-        if self.type is not None:
-            out["type"] = self.type
-        if self.seq is not None:
-            out["seq"] = self.seq
-        if self.kinds:
-            out["kinds"] = list(self.kinds)
-        if self.source is not None:
-            out["source"] = self.source
-        out["parts"] = dict(self.parts)
-        if self.value is not None:
-            out["value"] = self.value
-        return out
+    JSON: ClassVar = "name size sha256 type? seq? kinds? source? parts value?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,27 +91,25 @@ class PinnedRequest:
     body_sha256: str | None = None
     verified: str | None = None
 
+    JSON: ClassVar = (
+        "index kind turn step attempt provider model protocol claim settings system tools messages constant? options "
+        "body verified?"
+    )
+
+    @property
+    def messages(self) -> dict[str, int]:
+        """Where its messages are."""
+        return {"thread": self.thread, "count": self.count}
+
+    @property
+    def body(self) -> dict[str, Json] | None:
+        """Size and digest of its body."""
+        return None if self.body_sha256 is None else {"size": self.body_size, "sha256": self.body_sha256}
+
     @property
     def label(self) -> tuple[str, int | None, int | None, int | None]:
         """What the request is in its run."""
         return self.kind, self.turn, self.step, self.attempt
-
-    def to_json(self) -> dict[str, Any]:
-        """One line of a golden file."""
-        names = ("index", "kind", "turn", "step", "attempt", "provider", "model", "protocol", "claim")
-        out: dict[str, Any] = {name: getattr(self, name) for name in names}
-        out["settings"] = dict(self.settings)
-        out["system"] = self.system
-        out["tools"] = self.tools
-        out["messages"] = {"thread": self.thread, "count": self.count}
-        if self.constant is not None:
-            out["constant"] = self.constant
-        out["options"] = dict(self.options)
-        sized = {"size": self.body_size, "sha256": self.body_sha256}
-        out["body"] = None if self.body_sha256 is None else sized
-        if self.verified is not None:
-            out["verified"] = self.verified
-        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +153,13 @@ def render_case(case: GoldenCase) -> bytes:
         "log": {"path": case.log, "session_id": case.session_id, "format_version": case.format_version},
         "deployment": case.deployment,
         "full": case.full,
-        "normalisers": [item.to_json() for item in case.normalisers],
+        "normalisers": to_json(case.normalisers),
         "assumed": dict(case.assumed),
         "findings": dict(case.findings),
     }
     lines = [f"  {ecma.stringify_text(name)}: {ecma.stringify_text(value)}" for name, value in head.items()]
-    lines.append(f'  "requests": {_rows([request.to_json() for request in case.requests])}')
-    lines.append(f'  "systems": {_rows([item.to_json() for item in case.systems])}')
+    lines.append(f'  "requests": {_rows(to_json(case.requests))}')
+    lines.append(f'  "systems": {_rows(to_json(case.systems))}')
     lines.append(f'  "tools": {_lists(case.tools)}')
     lines.append(f'  "threads": {_lists(case.threads)}')
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode("utf-8", "backslashreplace")
@@ -190,7 +175,7 @@ def _rows(rows: Sequence[Json], indent: str = "    ") -> str:
 def _lists(lists: Sequence[Sequence[PinnedValue]]) -> str:
     if not lists:
         return "[]"
-    inner = ",\n".join("    " + _rows([item.to_json() for item in items], " " * 6) for items in lists)
+    inner = ",\n".join("    " + _rows(to_json(items), " " * 6) for items in lists)
     return f"[\n{inner}\n  ]"
 
 

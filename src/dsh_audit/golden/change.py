@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from dsh_audit.events import Json
 from dsh_audit.golden.case import PinnedValue
@@ -42,11 +42,7 @@ class Change:
     actual: str | None = None
     hints: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """One member of ``changes`` (schemas/golden-check.schema.json)."""
-        names = ("cause", "layer", "message", "requests", "pointer", "within", "seq", "expected", "actual", "hints")
-        values = ((name, getattr(self, name)) for name in names)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
+    JSON: ClassVar = "cause layer message requests pointer within seq expected actual hints"
 
 
 _CAUSES = {

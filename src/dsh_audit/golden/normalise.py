@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from dsh_audit.errors import UsageError
 from dsh_audit.events import Json, SessionHeader
@@ -62,6 +62,8 @@ class Normaliser:
     pattern: str | None = None
     placeholder: str = ""
 
+    JSON: ClassVar = "name pattern? placeholder"
+
     def __post_init__(self) -> None:
         if self.pattern is None and self.name not in BUILT_IN:
             hint = f"known: {', '.join(BUILT_IN)}; or NAME=REGEX for your own"
@@ -73,11 +75,6 @@ class Normaliser:
             re.compile(self.pattern or "")
         except (re.error, OverflowError, RecursionError) as error:
             raise UsageError(f"normaliser {self.name}: not a regular expression: {error}") from None
-
-    def to_json(self) -> dict[str, Any]:
-        """As in a golden file."""
-        own = {} if self.pattern is None else {"pattern": self.pattern}
-        return {"name": self.name, **own, "placeholder": self.placeholder}
 
     def compile(self, session_header: SessionHeader) -> re.Pattern[str] | None:
         """The pattern for one session; None where nothing can match."""

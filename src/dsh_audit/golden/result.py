@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from dsh_audit.finding import Finding, Where, sort_findings
 from dsh_audit.golden.change import Change
 from dsh_audit.golden.normalise import Normaliser
 from dsh_audit.rules import golden as rules
+from dsh_audit.text.to_json import to_json
 
 State = Literal["matched", "changed", "missing", "new", "unused"]
 Unused = Literal["fail", "warn", "ignore"]
@@ -47,21 +48,12 @@ class CaseResult:
     replaced: Mapping[str, int] = field(default_factory=dict)
     is_written: bool = False
 
-    def to_json(self) -> dict[str, Any]:
-        """One member of ``cases`` (schemas/golden-check.schema.json)."""
-        return {
-            "name": self.name,
-            "state": self.state,
-            "path": self.path,
-            "log": self.log,
-            "reason": self.reason,
-            "requests": self.requests,
-            "normalisers": [
-                {**item.to_json(), "replaced": self.replaced.get(item.name, 0)} for item in self.normalisers
-            ],
-            "written": self.is_written,
-            "changes": [change.to_json() for change in self.changes],
-        }
+    JSON: ClassVar = "name state path log reason requests normalisers=counts written=is_written changes"
+
+    @property
+    def counts(self) -> list[dict[str, Any]]:
+        """The normalisers with how many texts each replaced."""
+        return [{**to_json(item), "replaced": self.replaced.get(item.name, 0)} for item in self.normalisers]
 
     def findings(self) -> list[Finding]:
         """The state as findings: golden/changed (one a change), golden/missing, golden/new, golden/unused."""
@@ -73,7 +65,7 @@ class CaseResult:
     def _changed(self, change: Change) -> Finding:
         request = change.requests[0] if change.requests else None
         where = Where(source=self.log or self.path, request=request, seq=change.seq, pointer=change.pointer)
-        details: dict[str, Any] = {"case": self.name, **change.to_json()}
+        details: dict[str, Any] = {"case": self.name, **to_json(change)}
         return Finding(rules.CHANGED, f"{self.name}: {describe_change(change)}", where, details)
 
 
@@ -88,6 +80,9 @@ class GoldenReport:
 
     cases: tuple[CaseResult, ...]
     unused: Unused = "fail"
+
+    SCHEMA: ClassVar = "dsh-audit/golden-check/1"
+    JSON: ClassVar = "schema=SCHEMA summary cases findings"
 
     @property
     def findings(self) -> list[Finding]:
@@ -109,15 +104,6 @@ class GoldenReport:
     def failed(self) -> bool:
         """Whether the exit status is 1."""
         return any(map(self.is_failed, self.cases))
-
-    def to_json(self) -> dict[str, Any]:
-        """schemas/golden-check.schema.json."""
-        return {
-            "schema": "dsh-audit/golden-check/1",
-            "summary": dict(self.summary),
-            "cases": [case.to_json() for case in self.cases],
-            "findings": [finding.to_json() for finding in self.findings],
-        }
 
 
 def describe_change(change: Change) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import ClassVar
 
 from dsh_audit.capture.exchange import Fidelity
 from dsh_audit.text import ecma
@@ -70,10 +70,7 @@ class FirstDifference:
     replayed: str
     replayed_offset: int
 
-    def to_json(self) -> dict[str, Any]:
-        """As reports print it."""
-        names = ("offset", "pointer", "seq", "captured", "replayed")
-        return {name: getattr(self, name) for name in names}
+    JSON: ClassVar = "offset pointer seq captured replayed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +85,6 @@ class UnloggedField:
     name: str
     offset: int
     size: int
-
-    def to_json(self) -> dict[str, Any]:
-        """As reports print it."""
-        return {"name": self.name, "offset": self.offset, "size": self.size}
 
 
 @dataclass(frozen=True, slots=True)

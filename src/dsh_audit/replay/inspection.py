@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from dsh_audit.dispatch.scan import DispatchScanner
 from dsh_audit.finding import Finding, Severity, sort_findings
@@ -47,6 +47,15 @@ class Inspection:
     stopped_at: int | None
     findings: tuple[Finding, ...]
 
+    JSON: ClassVar = (
+        "source=log.source.label session_id=log.session_header.id format_version=log.version "
+        "created_at=log.session_header.created_at cwd=log.session_header.cwd "
+        "parent_session=log.session_header.parent_session origin=log.session_header.origin encoding=stats.encoding "
+        "size=stats.size_bytes decoded_size=stats.decoded_bytes sha256=stats.sha256 frames=stats.frames "
+        "rows=stats.rows events=stats.events last_seq=stats.last_seq event_types dialects=stats.dialects turns "
+        "requests routes fence_seq stopped_at health findings"
+    )
+
     @property
     def health(self) -> Health:
         """``damaged``; ``torn`` when only the tail is lost; ``notes`` when there is no error; else ``ok``."""
@@ -54,36 +63,6 @@ class Inspection:
         if errors:
             return "torn" if errors <= _TAIL_CODES else "damaged"
         return "notes" if self.findings else "ok"
-
-    def to_json(self) -> dict[str, Any]:
-        """One member of schemas/inspect.schema.json."""
-        header = self.log.session_header
-        return {
-            "source": self.log.source.label,
-            "session_id": header.id,
-            "format_version": self.log.version,
-            "created_at": header.created_at,
-            "cwd": header.cwd,
-            "parent_session": header.parent_session,
-            "origin": header.origin,
-            "encoding": self.stats.encoding,
-            "size": self.stats.size_bytes,
-            "decoded_size": self.stats.decoded_bytes,
-            "sha256": self.stats.sha256,
-            "frames": self.stats.frames,
-            "rows": self.stats.rows,
-            "events": self.stats.events,
-            "last_seq": self.stats.last_seq,
-            "event_types": self.event_types,
-            "dialects": list(self.stats.dialects),
-            "turns": self.turns,
-            "requests": self.requests,
-            "routes": list(self.routes),
-            "fence_seq": self.fence_seq,
-            "stopped_at": self.stopped_at,
-            "health": self.health,
-            "findings": [finding.to_json() for finding in self.findings],
-        }
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from dsh_audit.projection.rejection import ProjectionError
 from dsh_audit.projection.state import SessionState
 from dsh_audit.request.neutral import Request, build_requests
 from dsh_audit.rules import log as rules
+from dsh_audit.text.to_json import to_json
 from dsh_audit.wire.adapter import Encoded
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.extensions import Extension, Extensions
@@ -72,14 +73,14 @@ class Rebuilt:
             "provider": self.request.provider,
             "model": self.request.model,
             "protocol": self.encoded.protocol or None,
-            "wire": dispatch.wire.to_json(),
+            "wire": to_json(dispatch.wire),
             "outcome": dispatch.outcome,
             "retry_of": dispatch.retry_of,
             "recomputed": dispatch.recomputed,
             "settled_seq": dispatch.settled_seq,
             "claim": self.encoded.claim,
             "why": [*self.encoded.why, *(extension.notes if extension is not None else ())],
-            "unlogged": [item.to_json() for item in used],
+            "unlogged": to_json(used),
             "body": None if body is None else {"size": body.size_bytes, "sha256": body.sha256()},
         }
 

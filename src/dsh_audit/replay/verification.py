@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from dsh_audit.capture import CaptureArchive
 from dsh_audit.capture.exchange import BodyDigest, Exchange, ExchangeKind, Fidelity
@@ -14,12 +14,14 @@ from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Where, sort_findings
 from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import LogStats, SessionLog
-from dsh_audit.replay.body_diff import BodyDiff, Verdict, diff_body
+from dsh_audit.replay.body_diff import BodyDiff, UnloggedField, Verdict, diff_body
 from dsh_audit.replay.pairing import Candidate, Pair, pair_exchanges
 from dsh_audit.replay.pairing.matching import BodyKey
 from dsh_audit.replay.session_replay import Rebuilt, Replay
 from dsh_audit.rules import wire as rules
 from dsh_audit.text import ecma
+from dsh_audit.text.to_json import to_json
+from dsh_audit.text.value_diff import ValueChange
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.constants import CONSTANTS
 
@@ -59,20 +61,20 @@ class PairResult:
     notes: tuple[str, ...] = ()
     size_bytes: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """One member of ``pairs`` in schemas/verify.schema.json."""
-        diff = self.diff
-        first = diff.first_difference if diff is not None else None
-        return {
-            "captured": self.captured,
-            "session_id": self.session_id,
-            "request": None if self.rebuilt is None else self.rebuilt.index,
-            "verdict": self.verdict,
-            "first_difference": None if first is None else first.to_json(),
-            "unlogged": [] if diff is None else [item.to_json() for item in diff.unlogged],
-            "changes": [] if diff is None else [change.to_json() for change in diff.changes],
-            "notes": list(self.notes),
-        }
+    JSON: ClassVar = (
+        "captured session_id request=rebuilt.index verdict first_difference=diff.first_difference unlogged changes "
+        "notes"
+    )
+
+    @property
+    def unlogged(self) -> tuple[UnloggedField, ...]:
+        """Members of the captured body that the log cannot explain."""
+        return () if self.diff is None else self.diff.unlogged
+
+    @property
+    def changes(self) -> tuple[ValueChange, ...]:
+        """Values that differ."""
+        return () if self.diff is None else self.diff.changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def verify(
     found += [finding for result in results for finding in _findings(result, sessions)]
     found += _missing(results, sessions)
     found += _nothing_compared(results, sessions)
-    used = {ecma.stringify(item.to_json()): item.to_json() for s in sessions.values() for item in _used(s)}
+    used = {ecma.stringify(to_json(item)): to_json(item) for s in sessions.values() for item in _used(s)}
     return VerifyReport(
         logs=tuple((session.log, session.replay.reader.stats) for session in sessions.values()),
         pairs=tuple(results),

@@ -10,8 +10,10 @@ from typing import Any
 
 from dsh_audit.checks.cache_model import Bust, CacheRow
 from dsh_audit.checks.cache_sum import CacheReport, CacheSummary, CauseSum
+from dsh_audit.checks.gates import Comparison
 from dsh_audit.finding import Finding
 from dsh_audit.report import text
+from dsh_audit.text.to_json import to_json
 
 _HEADINGS = ("#", "kind", "turn.step", "prompt", "reused", "re-sent", "new", "cached", "of", "cost", "bust")
 _MAX_ROWS = 40
@@ -171,13 +173,13 @@ def _bust(bust: Bust) -> str:
     return f"{shown}{place}{pointer}"
 
 
-def _comparison(comparison: dict[str, Any]) -> Iterator[str]:
-    if not comparison["differences"] and comparison["first_header"] is None:
+def _comparison(comparison: Comparison) -> Iterator[str]:
+    if not comparison.differences and comparison.first_header is None:
         yield text.good("same numbers as the baseline")
         return
-    rows = [(item["metric"], _cell(item["baseline"]), _cell(item["now"])) for item in comparison["differences"]]
+    rows = [(item.metric, _cell(item.before), _cell(item.after)) for item in comparison.differences]
     yield text.table(("against the baseline", "before", "now"), rows, right=(1, 2))
-    header = comparison["first_header"]
+    header = comparison.first_header
     if header is not None:
         yield f"first header difference: step request {header['step_request']}, {', '.join(header['parts'])}"
 
@@ -192,7 +194,7 @@ def ledger_rows(report: CacheReport) -> list[dict[str, Any]]:
 
 
 def _ledger_row(row: CacheRow) -> dict[str, Any]:
-    out = row.to_json()
+    out = to_json(row)
     wire, prompt = out["wire"], out["prompt"]
     predicted, usage, bust = out["predicted"] or {}, out["usage"] or {}, out["bust"] or {}
     flat = {

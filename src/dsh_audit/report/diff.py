@@ -8,6 +8,7 @@ from typing import Any
 from dsh_audit.checks.compare_runs import STATUSES, RequestDiff, RunsDiff
 from dsh_audit.report import text
 from dsh_audit.report.model import Case, Report, build_report
+from dsh_audit.text.to_json import to_json
 
 _STYLES = {
     "same": text.good,
@@ -24,7 +25,7 @@ def report_diff(diff: RunsDiff) -> Report:
     outcomes = {"same": "passed", "not-compared": "skipped"}
     return build_report(
         "diff",
-        as_json=diff.to_json,
+        as_json=lambda: to_json(diff),
         as_text=lambda: render_diff(diff),
         findings=diff.findings,
         summary=[(status, diff.summary[status]) for status in STATUSES],

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsh_audit.checks.drift import describe
-from dsh_audit.checks.drift_model import DriftReport, HeaderChange, summarise
+from dsh_audit.checks.drift_model import DriftReport, HeaderChange
 from dsh_audit.checks.tool_diff import ToolsChange
 from dsh_audit.finding import Finding
 from dsh_audit.report import text
 from dsh_audit.report.model import Case, Report, build_report
+from dsh_audit.text.to_json import to_json
 
 
 def report_drift(report: DriftReport) -> Report:
     """One case a change: drift is a warning, so all pass unless the log itself is unsound."""
-    counts = summarise(report.changes)
+    counts = report.summary
     session = report.log.session_id or "no session"
     return build_report(
         "drift",
-        as_json=report.to_json,
+        as_json=lambda: to_json(report),
         as_text=lambda: render_drift(report),
         findings=report.findings,
         summary=[(name.replace("_", "-"), counts[name]) for name in ("changes", "unexplained", "in_history")],
@@ -43,7 +44,7 @@ def _is_shown(finding: Finding) -> bool:
 
 def _verdict(report: DriftReport) -> str:
     session = text.clean(report.log.session_id or "?")
-    counts = summarise(report.changes)
+    counts = report.summary
     if not counts["changes"]:
         what = "no differences" if report.against else "no drift"
         return text.good(what) + f": session {session}, {text.plural(len(report.headers), 'request header')}"

@@ -11,6 +11,7 @@ from dsh_audit.golden.compare import describe_request
 from dsh_audit.golden.result import STATES, CaseResult, GoldenReport, describe_requests
 from dsh_audit.report import text
 from dsh_audit.report.model import Case, Report, build_report
+from dsh_audit.text.to_json import to_json
 
 _STYLES = {"matched": text.good, "changed": text.bad, "missing": text.bad, "new": text.warn, "unused": text.warn}
 MAX_CHANGES = 20
@@ -20,7 +21,7 @@ def report_golden(report: GoldenReport) -> Report:
     """One test case a golden case."""
     return build_report(
         "golden check",
-        as_json=report.to_json,
+        as_json=lambda: to_json(report),
         as_text=lambda: render_golden(report),
         findings=report.findings,
         summary=[(state, report.summary[state]) for state in STATES],

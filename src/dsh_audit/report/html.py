@@ -55,7 +55,7 @@ def _digest(content: str) -> str:
 
 def _footer(report: CacheReport) -> str:
     log = report.log_json
-    rules = ", ".join(sorted({str(rule.get("name", "")) for rule in report.rules}))
+    rules = ", ".join(sorted({rule.name for rule in report.rules}))
     return (
         f"<footer>Log sha256 <code>{esc(log['sha256'])}</code>, {log['events']} events. "
         f"Cache rules: {esc(rules or 'none')}. Made by dsh-audit from the log alone, offline.</footer>"

@@ -7,6 +7,7 @@ from dsh_audit.checks.cache_sum import CacheReport
 from dsh_audit.replay.inspection import format_time
 from dsh_audit.report import text
 from dsh_audit.report.html_text import esc, heads
+from dsh_audit.text.to_json import to_json
 
 _WORDS = ("lineage", "turn.step", "bust")
 _NUMBERS = ("prompt", "reused", "re-sent", "new", "predicted", "cached", "of tokens", "cost")
@@ -80,4 +81,4 @@ def _cost(cost: Money | None) -> str:
         return '<td class="n" data-v="">–</td>'
     peak = ' <span class="peak">peak</span>' if cost.peak else ""
     estimate = "~" if cost.basis == "estimate" else ""
-    return _number(cost.to_json(), f"{estimate}{text.amount(cost.amount)}{peak}")
+    return _number(to_json(cost.amount), f"{estimate}{text.amount(cost.amount)}{peak}")

@@ -10,6 +10,7 @@ from dsh_audit.finding import Finding, sort_findings
 from dsh_audit.replay.inspection import Inspection, format_time
 from dsh_audit.report import text
 from dsh_audit.report.model import Case, Outcome, Report, build_report, describe_counts
+from dsh_audit.text.to_json import to_json
 
 _HEALTH = {"ok": text.good, "notes": text.good, "torn": text.warn, "damaged": text.bad}
 
@@ -37,8 +38,8 @@ def _report(
     def as_json() -> dict[str, Any]:
         return {
             "schema": f"dsh-audit/{command}/1",
-            member: [inspection.to_json() for inspection in inspections],
-            "findings": [finding.to_json() for finding in sort_findings(findings)],
+            member: to_json(inspections),
+            "findings": to_json(sort_findings(findings)),
         }
 
     healths: list[str] = [inspection.health for inspection in inspections]

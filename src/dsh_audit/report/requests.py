@@ -7,6 +7,7 @@ from typing import Any
 from dsh_audit.audit import RequestsReport
 from dsh_audit.report import text
 from dsh_audit.report.model import Case, Report, build_report
+from dsh_audit.text.to_json import to_json
 
 _HEADINGS = ("#", "kind", "turn.step", "try", "after seq", "model", "wire", "claim", "bytes", "sha256", "outcome")
 
@@ -17,7 +18,7 @@ def report_requests(report: RequestsReport) -> Report:
     exact = sum(row["body"] is not None for row in rows)
     return build_report(
         "requests",
-        as_json=report.to_json,
+        as_json=lambda: to_json(report),
         as_text=lambda: render_requests(report),
         findings=report.findings,
         summary=[("requests", len(rows)), ("rebuilt to the byte", exact)],

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dsh_audit.checks.uploads import Upload, UploadsReport
 from dsh_audit.report import text
 from dsh_audit.report.model import Case, Outcome, Report, build_report
+from dsh_audit.text.to_json import to_json
 
 _MAX_ROWS = 200
 _ANSWERS = {True: "yes", False: "no", None: "?"}
@@ -22,7 +23,7 @@ def report_uploads(report: UploadsReport, *, fail_on_upload: bool = False) -> Re
     names = ("uploads", "accepted", "refused", "possible", "distinct_events", "resent_events", "size_bytes")
     return build_report(
         "uploads",
-        as_json=report.to_json,
+        as_json=lambda: to_json(report),
         as_text=lambda: render_uploads(report),
         findings=report.findings,
         summary=[(name.replace("_", " "), counts[name]) for name in names],

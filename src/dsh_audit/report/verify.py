@@ -11,6 +11,7 @@ from dsh_audit.replay.verification import PairResult, VerifyReport
 from dsh_audit.report import text
 from dsh_audit.report.model import Case, Outcome, Report, build_report
 from dsh_audit.rules import wire as rules
+from dsh_audit.text.to_json import to_json
 
 _MAX_DIFFERENCES = 5
 _STYLES = {
@@ -62,8 +63,8 @@ def verify_json(report: VerifyReport) -> dict[str, Any]:
         "summary": report.summary,
         "logs": [log_json(log, stats) for log, stats in report.logs],
         "assumed": list(report.used),
-        "pairs": [pair.to_json() for pair in report.pairs],
-        "findings": [finding.to_json() for finding in report.findings],
+        "pairs": to_json(report.pairs),
+        "findings": to_json(report.findings),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from dsh_audit.events import Json
 from dsh_audit.text import ecma
@@ -44,19 +44,12 @@ class ValueChange:
     captured: str | None
     replayed: str | None
 
+    JSON: ClassVar = "kind pointer captured replayed"
+
     @property
     def pointer(self) -> str:
         """The path as a JSON pointer."""
         return join_pointer(self.path)
-
-    def to_json(self) -> dict[str, Any]:
-        """As reports print it."""
-        return {
-            "kind": self.kind,
-            "pointer": self.pointer,
-            "captured": self.captured,
-            "replayed": self.replayed,
-        }
 
 
 def find_changes(captured: Json, replayed: Json, *, limit: int = MAX_CHANGES) -> tuple[ValueChange, ...]:
