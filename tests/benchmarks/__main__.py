@@ -1,0 +1,55 @@
+"""All figures in one table: python -m tests.benchmarks [--runs N] [--only NAME] [--large] [--old DIR]
+
+Old is commit 2f4f4b4 in an environment of its own, run in turn with this one. CPU is user + system of fresh processes,
+less that of the same command on a log of five steps; figures are medians. A floor is the least that reading costs: see
+floor.py. Nothing here fails: the table says ok or miss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.benchmarks.bench import Bench
+from tests.benchmarks.measure import NEW, BenchError
+from tests.benchmarks.old import compile_package, installed_side, named_side
+from tests.benchmarks.rows import ROWS
+from tests.benchmarks.table import Row, render_table
+
+_ONLY_LARGE = "large"
+
+
+def main() -> None:
+    """Measure the rows that were asked for and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=7, help="rounds that medians are of (7)")
+    parser.add_argument("--only", action="append", choices=ROWS, help="these rows; repeatable")
+    parser.add_argument("--large", action="store_true", help="also 600,000 events: many minutes")
+    parser.add_argument("--each", action="store_true", help="a row for every command's start, not only the worst")
+    parser.add_argument("--old", type=Path, metavar="DIR", help="a checkout of the old commit with its .venv")
+    given = parser.parse_args()
+    names = given.only or [name for name in ROWS if given.large or name != _ONLY_LARGE]
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="dsh-audit-bench-") as folder:
+        try:
+            old = named_side(given.old) if given.old else installed_side(Path(folder))
+            for side in (old, NEW):
+                compile_package(side)
+            bench = Bench(Path(folder), old, given.runs)
+            for name in names:
+                for n, row in enumerate(ROWS[name](bench)):
+                    if name == "start" and n and not given.each:
+                        break
+                    rows.append(row)
+                    print(f"{row.work}: {row.seconds}", file=sys.stderr, flush=True)
+        except BenchError as error:
+            print(error, file=sys.stderr)
+            sys.exit(2)
+        finally:
+            print(render_table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Rows of figures, each beside what it must be, as one Markdown table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tabulate import tabulate
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a figure must be: at most, or at least, so much of something."""
+
+    value: float
+    unit: str = "of old"
+    at_least: bool = False
+
+    def holds(self, figure: float) -> bool:
+        return figure >= self.value if self.at_least else figure <= self.value
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.at_least else '≤'} {self.value:g} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line: its verdict needs every limit to hold.
+
+    Args:
+        measured: one figure a limit.
+        seconds: the raw CPU behind them, as text.
+        floors: how many times the least work; None where that says nothing.
+    """
+
+    work: str
+    limits: tuple[Limit, ...]
+    measured: tuple[float, ...]
+    seconds: str
+    floors: float | None = None
+
+    @property
+    def ok(self) -> bool:
+        pairs = zip(self.limits, self.measured, strict=True)
+        return all(limit.holds(figure) for limit, figure in pairs)
+
+
+def seconds(value: float) -> str:
+    """Three digits are more than the machine can repeat."""
+    return f"{value:.3f} s" if value < 1 else f"{value:.3g} s"
+
+
+def render_table(rows: Iterable[Row]) -> str:
+    """The rows in order, for a terminal and for the README alike."""
+    heads = ("work", "must", "measured", "CPU", "floors", "")
+    lines = [
+        (
+            row.work,
+            ", ".join(map(str, row.limits)),
+            ", ".join(f"{figure:.3g}" for figure in row.measured),
+            row.seconds,
+            "" if row.floors is None else f"{row.floors:.1f}",
+            "ok" if row.ok else "miss",
+        )
+        for row in rows
+    ]
+    return tabulate(lines, heads, tablefmt="github", disable_numparse=True)
