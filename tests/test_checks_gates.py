@@ -1,24 +1,27 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from dsh_audit.checks.cache_sum import METRICS
-from dsh_audit.checks.gates import check_thresholds, compare_reports, flatten, parse_threshold
+from dsh_audit.checks.cache_sum import COUNTS, METRICS, measure_summary
+from dsh_audit.checks.gates import Measure, check_limits, compare_reports, flatten, measured, parse_limit
 from dsh_audit.errors import UsageError
 from dsh_audit.finding import Where
+from dsh_audit.rules.cache import THRESHOLD
 from dsh_audit.text.to_json import to_json
 from tests.test_checks_cache import cache_of
-from tests.toy_session import ToySession, tool
+from tests.toy_session import ToySession, tool, usage
 
-NOW = {"hit_rate": 0.9, "busts": 2, "busts.compaction": 1, "cost_per_step": 0.011, "cost": None}
-OLD = {"hit_rate": 0.95, "busts": 2, "cost_per_step": 0.01}
+NOW = {"hit_rate": 0.9, "busts": 2, "busts.compaction": 1, "busts.prune": 0, "cost_per_step": 0.011, "cost": None}
+OLD = {"hit_rate": 0.95, "busts": 2, "busts.compaction": 0, "cost_per_step": 0.01}
 
 
 def outcome(text: str, baseline: Any = None) -> list[str]:
-    threshold = parse_threshold(text, METRICS)
-    return [finding.message for finding in check_thresholds([threshold], NOW, baseline, Where())]
+    now, before = ({name: measured(number) for name, number in (side or {}).items()} for side in (NOW, baseline))
+    limit = parse_limit(text, METRICS)
+    return [f.message for f in check_limits([limit], now, before if baseline else None, THRESHOLD, Where())]
 
 
 @pytest.mark.parametrize(
@@ -70,12 +73,59 @@ def test_thresholds(text: str, message: str | None) -> None:
 )
 def test_errors_are_clear(text: str, part: str) -> None:
     with pytest.raises(UsageError, match=part):
-        parse_threshold(text, METRICS)
+        parse_limit(text, METRICS)
 
 
 def test_a_relative_threshold_needs_a_baseline() -> None:
     with pytest.raises(UsageError, match="relative to a baseline"):
         outcome("busts>+0")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "fails"),
+    [
+        (3, 3, "> 2, >= 3, < 4, <= 3, == 3, != 2"),
+        (3, None, "> 2, > 9, >= 9, < 4, <= 3, == 3, == 9, != 3, != 2"),
+        (3, 5, "> 4, >= 5, < 4, <= 3, == 4, != 3, != 4"),
+        (None, None, "> 9, >= 9, < 9, <= 9, == 9, != 9"),
+    ],
+)
+def test_a_limit_passes_only_where_no_number_that_may_be_true_crosses_it(
+    low: int | None, high: int | None, fails: str
+) -> None:
+    least, most = (Decimal(sign if one is None else one) for one, sign in ((low, "-Infinity"), (high, "Infinity")))
+    measure = Measure(least, most)
+    tried = {f"{op} {number}" for op in ("<", "<=", ">", ">=", "==", "!=") for number in (2, 3, 4, 5, 9)}
+    crossed = {text for text in tried if measure.can_be(*_split(text))}
+    assert set(fails.split(", ")) <= crossed
+    if low is not None:
+        assert "< 2" not in crossed and "== 2" not in crossed
+        assert high is None or not crossed & {"> 5", "> 9", "== 9"}
+
+
+def _split(text: str) -> tuple[str, Decimal]:
+    op, number = text.split()
+    return op, Decimal(number)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_number_that_nothing_in_the_run_gave_fails_its_limit(metric: str) -> None:
+    empty = to_json(cache_of(ToySession(0)).summary)
+    blind = {**empty, "requests": 2, "steps": 2}
+    assert measure_summary(blind)[metric].is_exact is measure_summary(empty)[metric].is_exact is (metric in COUNTS)
+
+
+def test_a_sum_over_unpriced_requests_is_a_lower_bound() -> None:
+    session = ToySession(0)
+    session.ask("one", counts=usage(1000, 0))
+    session.provider = "elsewhere"
+    session.ask("two", counts=usage(1000, 0))
+    summary = to_json(cache_of(session).summary)
+    limit = parse_limit("cost>1", METRICS)
+    found = check_limits([limit], measure_summary(summary), None, THRESHOLD, Where())
+    assert [finding.message.partition(": cost is at least ")[2].partition(": ")[2] for finding in found] == [
+        "no price is known for 1 of 2 requests"
+    ]
 
 
 def report(*, tools: int = 2, switch: bool = False) -> dict[str, Any]:

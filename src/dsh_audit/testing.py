@@ -17,8 +17,8 @@ from dsh_audit.audit import audit_cache
 from dsh_audit.capture import read_capture
 from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_model import CacheRow
-from dsh_audit.checks.cache_sum import METRICS, CacheReport
-from dsh_audit.checks.gates import check_thresholds, flatten, parse_threshold
+from dsh_audit.checks.cache_sum import METRICS, CacheReport, measure_summary
+from dsh_audit.checks.gates import check_limits, parse_limit
 from dsh_audit.checks.provider_rules import parse_rules
 from dsh_audit.cli import common
 from dsh_audit.cli.golden_cases import Task, check_case, read_log
@@ -31,6 +31,7 @@ from dsh_audit.pricing import parse_prices
 from dsh_audit.replay.verification import PairResult, verify
 from dsh_audit.report.golden import render_case_result
 from dsh_audit.report.verify import render_verify
+from dsh_audit.rules.cache import THRESHOLD
 from dsh_audit.text.to_json import to_json
 
 __all__ = [
@@ -142,11 +143,11 @@ def assert_cache(
     """
     __tracebackhide__ = True
     report = _cache_report(log, deployment, session, currency, prices)
-    numbers = flatten(to_json(report.summary))
+    measures = measure_summary(to_json(report.summary))
     failed = []
     for text in thresholds:
-        threshold = parse_threshold(_denied(text), METRICS)
-        failed += [(text, finding) for finding in check_thresholds([threshold], numbers, None, report.log.where())]
+        limit, where = parse_limit(_denied(text), METRICS), report.log.where()
+        failed += [(text, finding) for finding in check_limits([limit], measures, None, THRESHOLD, where)]
     if failed:
         lines = [f"  {text}: {finding.message.partition(': ')[2]}" for text, finding in failed]
         busts = [f"  request {row.index}: {row.bust.why.cause}" for row in report.rows if row.bust is not None]

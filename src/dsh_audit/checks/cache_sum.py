@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, get_args
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, get_args
 from dsh_audit.checks.cache_model import CacheRow, Money
 from dsh_audit.checks.causes import Cause
 from dsh_audit.checks.drift_model import HeaderChange
-from dsh_audit.checks.gates import Comparison
+from dsh_audit.checks.gates import Comparison, Measure, flatten, measured
 from dsh_audit.checks.provider_rules import CacheRules
 from dsh_audit.deployment import Used
 from dsh_audit.finding import Finding
@@ -29,10 +29,44 @@ METRICS = (
     "cost_per_step",
     "unpriced",
     "no_data",
+    "compared",
+    "reported_requests",
     *(f"tokens.{name}" for name in ("prompt", "cached", "uncached", "written", "output", "lost")),
     *(f"busts.{cause}" for cause in get_args(Cause)),
 )
-"""Names of the numbers of a summary, as thresholds know them."""
+"""Names of the numbers of a summary, as limits know them."""
+
+COUNTS = ("requests", "steps", "compared", "reported_requests")
+"""Those that are known even where nothing was sent."""
+
+_FROM_BODIES = ("busts", "unexplained", "predicted_hit_rate", "bust_cost", "tokens.lost")
+_FROM_USAGE = ("hit_rate", "unpriced", "no_data", "tokens")
+_MONEY = ("cost", "cost_per_request", "cost_per_step", "bust_cost")
+
+
+def measure_summary(summary: Mapping[str, Any]) -> dict[str, Measure]:
+    """The numbers of a summary as limits see them: what nothing in the run gave is unknown, whatever the sum says.
+
+    Args:
+        summary: as JSON, of this release or an older one.
+    """
+    numbers = {name: 0 for name in METRICS if name.startswith("busts.")} | flatten(summary)
+    return {name: _measure(name, number, summary) for name, number in numbers.items()}
+
+
+def _measure(name: str, number: float | None, summary: Mapping[str, Any]) -> Measure:
+    requests, unpriced, family = summary["requests"], summary["unpriced"], name.partition(".")[0]
+    if name in COUNTS:
+        return measured(number)
+    if not requests:
+        return Measure(why="no request was sent")
+    if (name in _FROM_BODIES or family == "busts") and not summary.get("compared", requests):
+        return Measure(why=f"not one of {requests} requests could be rebuilt")
+    if (name in _FROM_USAGE or family == "tokens") and not summary.get("reported_requests", requests):
+        return Measure(why=f"not one of {requests} requests has a usage")
+    if name in _MONEY and unpriced:
+        return measured(number, f"no price is known for {unpriced} of {requests} requests", is_part=True)
+    return measured(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +100,8 @@ class CacheSummary:
         estimated: whether an estimate is part of either sum.
         unpriced: requests with usage but without a price.
         no_data: requests whose provider reports no cache figures.
+        compared: requests whose prompt is known.
+        reported_requests: requests with usage.
         causes: by cost, then by tokens lost.
     """
 
@@ -82,11 +118,13 @@ class CacheSummary:
     estimated: bool
     unpriced: int
     no_data: int
+    compared: int
+    reported_requests: int
     causes: tuple[CauseSum, ...]
 
     JSON: ClassVar = (
         "requests steps busts unexplained hit_rate predicted_hit_rate tokens cost bust_cost currency estimated "
-        "cost_per_request cost_per_step unpriced no_data causes"
+        "cost_per_request cost_per_step unpriced no_data compared reported_requests causes"
     )
 
     @property
@@ -175,6 +213,8 @@ def summarise(rows: Iterable[CacheRow], currency: str) -> CacheSummary:
         estimated=any(money.basis == "estimate" for money in (*costs, *bust_costs)),
         unpriced=sum(row.usage is not None and row.cost is None for row in listed),
         no_data=sum(usage.cached is None for usage in used),
+        compared=sum(row.compared.prompt_bytes is not None for row in listed),
+        reported_requests=len(used),
         causes=_causes(busts),
     )
 

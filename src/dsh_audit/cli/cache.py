@@ -13,14 +13,14 @@ import click
 
 from dsh_audit.audit import audit_cache
 from dsh_audit.checks.cache import CacheOptions
-from dsh_audit.checks.cache_sum import METRICS, CacheReport
-from dsh_audit.checks.gates import Threshold, check_thresholds, compare_reports, flatten, parse_threshold
+from dsh_audit.checks.cache_sum import COUNTS, METRICS, CacheReport, measure_summary, summarise
+from dsh_audit.checks.gates import Limit, check_limits, compare_reports, flatten, parse_limit
 from dsh_audit.checks.provider_rules import parse_rules
 from dsh_audit.cli import common
 from dsh_audit.cli.output import reporting
 from dsh_audit.deployment import Deployment
 from dsh_audit.errors import UsageError
-from dsh_audit.finding import Finding, sort_findings
+from dsh_audit.finding import Finding, Where, sort_findings
 from dsh_audit.log.locate import SessionFiles
 from dsh_audit.log.session_log import SessionLog
 from dsh_audit.pricing import parse_prices
@@ -28,6 +28,7 @@ from dsh_audit.report.cache import ledger_rows, rank, render_cache, render_csv, 
 from dsh_audit.report.cache_cases import report_cache
 from dsh_audit.report.json import render_json
 from dsh_audit.report.model import Report
+from dsh_audit.rules import cache as rules
 from dsh_audit.text import ecma
 from dsh_audit.text.to_json import to_json
 
@@ -64,6 +65,9 @@ def price_options(command: common.F) -> common.F:
 )
 @click.option("--all", "every_row", is_flag=True, help="List every request, however many.")
 @click.option(
+    "--require-each", is_flag=True, help="Limits fail on a session without requests among others that have some."
+)
+@click.option(
     "--ledger", type=click.Choice(["csv", "json"]), help="Print one flat record per request instead of the report."
 )
 @common.log_options
@@ -79,6 +83,7 @@ def command(
     baseline: str | None,
     limits: tuple[str, ...],
     every_row: bool,
+    require_each: bool,
     ledger: str | None,
     session: str | None,
     generation: int | None,
@@ -95,7 +100,7 @@ def command(
     first difference, so paid again) and new. The provider read CACHED OF so many input tokens from its cache. BUST
     says why, at which log event (seq), and where the prompts part (a JSON pointer).
     """
-    thresholds = [parse_threshold(limit, METRICS) for limit in limits]
+    wanted = [parse_limit(limit, METRICS) for limit in limits]
     deployment = common.read_deployment(deployment_file, constants)
     options = read_options(prices, currency, provider_rules, grain)
     logs, findings = common.open_many(names, session, generation)
@@ -110,13 +115,13 @@ def command(
     if len(reports) > 1:
         if baseline is not None or ledger is not None:
             raise UsageError("--baseline and --ledger go with one session only", hint="choose one with --session")
-        return _ranking(reports, findings, thresholds)
+        return _ranking(reports, findings, wanted, require_each)
     report = replace(reports[0], findings=tuple(sort_findings([*findings, *reports[0].findings])))
-    report = _judge(report, thresholds, _baseline(baseline, deployment, options))
+    report = _judge(report, wanted, _baseline(baseline, deployment, options))
     return report_cache(
         [report],
         report.findings,
-        [threshold.text for threshold in thresholds],
+        wanted,
         as_json=lambda: to_json(report),
         as_text=lambda: _ledger(report, ledger) if ledger else render_cache(report, every_row=every_row),
     )
@@ -200,24 +205,30 @@ def _saved_report(named: str, path: Path) -> dict[str, Any]:
     return value
 
 
-def _judge(report: CacheReport, thresholds: list[Threshold], old: dict[str, Any] | None) -> CacheReport:
+def _judge(report: CacheReport, limits: list[Limit], old: dict[str, Any] | None) -> CacheReport:
     new = to_json(report)
-    numbers = flatten(new["summary"])
-    before = flatten(old["summary"]) if old is not None else None
-    failed = check_thresholds(thresholds, numbers, before, report.log.where())
+    before = None if old is None else measure_summary(old["summary"])
+    where = report.log.where()
+    failed = check_limits(limits, measure_summary(new["summary"]), before, rules.THRESHOLD, where)
     comparison = compare_reports(new, old) if old is not None else None
     return replace(report, findings=tuple(sort_findings([*report.findings, *failed])), comparison=comparison)
 
 
-def _ranking(reports: list[CacheReport], findings: list[Finding], thresholds: list[Threshold]) -> Report:
-    """The ranking of several sessions; thresholds hold for each session on its own."""
-    reports = [_judge(report, thresholds, None) for report in reports]
-    every = sort_findings([*findings, *(finding for report in reports for finding in report.findings)])
+def _ranking(reports: list[CacheReport], findings: list[Finding], limits: list[Limit], require_each: bool) -> Report:
+    """The ranking of several sessions; one without requests is judged by what is known of it, others having some."""
+    each = [limit for limit in limits if limit.scope == "each"]
+    counts = [limit for limit in each if limit.metric in COUNTS]
+    strict = require_each or not any(report.summary.requests for report in reports)
+    reports = [_judge(report, each if strict or report.summary.requests else counts, None) for report in reports]
+    whole = summarise((row for report in reports for row in report.rows), reports[0].summary.currency)
+    total = [limit for limit in limits if limit.scope == "total"]
+    failed = check_limits(total, measure_summary(to_json(whole)), None, rules.THRESHOLD, Where())
+    every = sort_findings([*findings, *failed, *(finding for report in reports for finding in report.findings)])
     shown = [finding for finding in every if not finding.code.startswith("cache/") or finding.severity == "error"]
     return report_cache(
         reports,
         every,
-        [threshold.text for threshold in thresholds],
+        limits,
         as_json=lambda: {
             "schema": "dsh-audit/cache-ranking/1",
             "sessions": [{"log": report.log_json, "summary": to_json(report.summary)} for report in rank(reports)],

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dsh_audit.checks.cache_sum import CacheReport
+from dsh_audit.checks.gates import Limit
 from dsh_audit.finding import Finding
 from dsh_audit.report.model import Case, Report, build_report
 from dsh_audit.rules import cache as rules
@@ -14,7 +15,7 @@ from dsh_audit.rules import cache as rules
 def report_cache(
     reports: Sequence[CacheReport],
     findings: Sequence[Finding],
-    limits: Iterable[str],
+    limits: Iterable[Limit],
     *,
     as_json: Callable[[], Any],
     as_text: Callable[[], str],
@@ -39,14 +40,20 @@ def report_cache(
             ("busts", sum(summary.busts for summary in summaries)),
             ("unexplained", sum(summary.unexplained for summary in summaries)),
         ],
-        cases=(case for report in reports for case in _cases(report, wanted)),
+        cases=[
+            *_cases("all sessions", wanted, "total", findings),
+            *(
+                case
+                for report in reports
+                for case in _cases(report.log.session_id or "no session", wanted, "each", report.findings)
+            ),
+        ],
         loose=[finding for finding in findings if finding.rule is not rules.THRESHOLD],
     )
 
 
-def _cases(report: CacheReport, limits: Iterable[str]) -> Iterator[Case]:
-    crossed = [finding.message for finding in report.findings if finding.rule is rules.THRESHOLD]
-    session = report.log.session_id or "no session"
-    for limit in limits:
-        message = next((message for message in crossed if message.startswith(f"{limit}: ")), None)
-        yield Case(limit, session, "passed" if message is None else "failed", message or "")
+def _cases(owner: str, limits: Iterable[Limit], scope: str, findings: Iterable[Finding]) -> Iterator[Case]:
+    crossed = [finding.message for finding in findings if finding.rule is rules.THRESHOLD]
+    for text in (limit.text for limit in limits if limit.scope == scope):
+        message = next((message for message in crossed if message.startswith(f"{text}: ")), None)
+        yield Case(text, owner, "passed" if message is None else "failed", message or "")
