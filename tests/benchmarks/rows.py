@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.benchmarks.bench import BASE_STEPS, GOLDEN, Bench, Words
+from tests.benchmarks.bench import BASE_STEPS, GOLDEN, HERE, Bench, Job, Words
 from tests.benchmarks.make_log import Shape, frames
 from tests.benchmarks.measure import BenchError, Side, exponent, median_s, net_s, run_process
 from tests.benchmarks.table import Limit, Row, seconds
+from tests.harness.oracle_packages import oracle_root, script_command
 
 LOG_ENV = "DSH_AUDIT_BENCH_LOG"
 """Environment variable with one more log, whose digests are taken warm, too."""
 
+_PACKAGES = "rc8"
 _SMALL, _LONG = 225, 1800
 _GROWS = Limit(1.1, "(exponent)")
 
@@ -125,6 +128,30 @@ def growth(bench: Bench) -> Iterator[Row]:
     yield Row(f"pi-completions beside v4, {_LONG} steps", (Limit(1.5, "of v4"),), (ratio,), raw)
 
 
+def upstream(bench: Bench) -> Iterator[Row]:
+    """Nothing where the packages are not installed yet; ``make ci`` installs them."""
+    if not (oracle_root() / _PACKAGES / "node_modules").is_dir():
+        print(f"upstream: no packages in {oracle_root()}", file=sys.stderr)
+        return
+    shape, base = Shape("v0", 450), Shape("v0", BASE_STEPS)
+    script = script_command(HERE / "upstream.mjs", _PACKAGES)
+    theirs, their_base = (
+        _node_job(bench, [*script, str(bench.log(each)), str(bench.folder)]) for each in (shape, base)
+    )
+    ours = [request["body"]["sha256"] for request in bench.json(bench.new, *bench.requests(shape))["requests"]]
+    if theirs().out.decode().split() != ours:
+        raise BenchError(f"{shape.id}: upstream builds different bodies")
+    jobs = (bench.job(bench.new, *bench.requests(each)) for each in (shape, base))
+    costs = bench.costs(theirs, *jobs, their_base)
+    node_s, new_s = net_s(costs[0], costs[3]), net_s(costs[1], costs[2])
+    work = "upstream's packages on Node beside `requests`, v0, 450 steps"
+    yield Row(work, (Limit(14, "×", at_least=True),), (node_s / new_s,), f"{seconds(node_s)} and {seconds(new_s)}")
+
+
+def _node_job(bench: Bench, command: list[str]) -> Job:
+    return lambda: run_process(command, bench.folder)
+
+
 def hostile(bench: Bench) -> Iterator[Row]:
     limit = Limit(1.2, "(exponent)")
     archives = [_archive(bench, count) for count in (BASE_STEPS, 250, 1000)]
@@ -180,6 +207,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "start": start,
     "verify": verify,
     "growth": growth,
+    "upstream": upstream,
     "hostile": hostile,
     "large": large,
 }
