@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import dsh_audit
-from dsh_audit.report.html_text import MAX_TEXT, esc
+from dsh_audit.report.html_page import MAX_TEXT, shown
 from tests.cli import run
 from tests.html_sessions import HOSTILE, busy_session, hostile_session, long_session
 from tests.toy_session import ToySession, usage
@@ -139,9 +139,9 @@ def test_hostile_text_is_shown_as_text(hostile: str) -> None:
 
 
 def test_long_text_is_cut() -> None:
-    assert esc("x" * MAX_TEXT) == "x" * MAX_TEXT
-    assert esc("x" * (MAX_TEXT + 1500)).endswith("x… (1,500 more characters)")
-    assert esc("<" * 9, 2) == "&lt;&lt;… (7 more characters)"
+    assert shown("x" * MAX_TEXT) == "x" * MAX_TEXT
+    assert shown("x" * (MAX_TEXT + 1500)).endswith("x… (1,500 more characters)")
+    assert shown("<" * 9, 2) == "<<… (7 more characters)"
 
 
 def test_the_policy_allows_the_style_and_the_script_inside_and_nothing_else(hostile: str) -> None:

@@ -6,7 +6,7 @@ the edge of what could be reused where the provider did reuse it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dsh_audit.checks.cache_model import CacheRow
@@ -16,14 +16,9 @@ from dsh_audit.report import text
 WIDTH, HEIGHT = 1000, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 70, 26, 34
 PLOT_WIDTH, PLOT_HEIGHT, BASE = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM, HEIGHT - BOTTOM
+_GRID = tuple((share, BASE - share * PLOT_HEIGHT) for share in (0, 0.5, 1))
 _THIN = 1.5
 """Least width of what must not be missed among thousands of requests."""
-
-# What was re-sent is told apart without colours too.
-_HATCH = (
-    '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<path class="ground" d="M0 0h6v6H0z"/><path class="stripe" d="M0 0h2v6H0z"/></pattern>'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,33 +48,41 @@ class _Plot:
         return self.x(place + 0.5) - width / 2, width
 
 
-def render_chart(rows: Sequence[CacheRow]) -> str:
-    """Stacked bytes per request, busts marked above, the provider's cached tokens as a line; empty without rows.
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What the template draws.
 
-    No text of a log gets in.
+    Args:
+        paths: class and shape; no text of a log gets in.
+        labels: x, y, anchor, text.
     """
+
+    paths: Sequence[tuple[str, str]]
+    labels: Sequence[tuple[int, str, str, str]]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    plot_width: int = PLOT_WIDTH
+
+
+def build_chart(rows: Sequence[CacheRow]) -> Chart | None:
+    """Stacked bytes per request, busts marked above, the provider's cached tokens as a line; None without rows."""
     if not rows:
-        return ""
+        return None
     plot = _plot(rows)
-    parts = (
-        f'<svg id="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" data-left="{LEFT}" '
-        f'data-width="{PLOT_WIDTH}" aria-labelledby="chart-title chart-text">'
-        '<title id="chart-title">Bytes of each request by what a prefix cache can do with them</title>'
-        f'<desc id="chart-text">{text.plural(len(rows), "request")} from left to right; arrow keys read them out. '
-        "The table below holds the same numbers.</desc>",
-        _HATCH,
-        *_axes(plot),
-        _path("new", _area(plot, [(row.compared.prompt_bytes or 0) if is_known(row) else 0 for row in rows])),
-        _path("reused", _area(plot, list(map(_shared, rows)))),
-        _path("resent", _resent(plot)),
-        _path("unknown", _unknown(plot)),
-        _path("side", _side(plot)),
+    axes = [("axis", f"M{LEFT} {y:.1f}H{LEFT + PLOT_WIDTH}") for _, y in _GRID]
+    paths = (
+        ("new", _area(plot, [(row.compared.prompt_bytes or 0) if is_known(row) else 0 for row in rows])),
+        ("reused", _area(plot, list(map(_shared, rows)))),
+        ("resent", _resent(plot)),
+        ("unknown", _unknown(plot)),
+        ("side", _side(plot)),
         *_cached(plot),
-        _path("bust", _marks(plot, declared=False)),
-        _path("bust expected", _marks(plot, declared=True)),
-        f'<path class="cursor" d="M0 {TOP}V{BASE}"/></svg>',
+        ("bust", _marks(plot, declared=False)),
+        ("bust expected", _marks(plot, declared=True)),
     )
-    return "".join(parts)
+    drawn = [*axes, *((name, shape) for name, shape in paths if shape), ("cursor", f"M0 {TOP}V{BASE}")]
+    return Chart(drawn, list(_labels(plot)))
 
 
 def is_known(row: CacheRow) -> bool:
@@ -99,10 +102,6 @@ def _plot(rows: Sequence[CacheRow]) -> _Plot:
     tokens = sum(count for _, count in both)
     per_token = sum(size for size, _ in both) / tokens if tokens else (top / most if most else None)
     return _Plot(rows, PLOT_WIDTH / len(rows), max(top, most * (per_token or 0)) or 1, per_token)
-
-
-def _path(name: str, shape: str) -> str:
-    return f'<path class="{name}" d="{shape}"/>' if shape else ""
 
 
 def _area(plot: _Plot, sizes: Sequence[int]) -> str:
@@ -139,7 +138,7 @@ def _side(plot: _Plot) -> str:
     return "".join(f"M{x:.1f} {BASE + 3}h{width:.1f}v6h{-width:.1f}z" for x, width in bars)
 
 
-def _cached(plot: _Plot) -> Iterator[str]:
+def _cached(plot: _Plot) -> Iterator[tuple[str, str]]:
     """A line through the step requests, broken where the provider told nothing; dots for what stands alone."""
     if plot.per_token is None:
         return
@@ -158,8 +157,7 @@ def _cached(plot: _Plot) -> Iterator[str]:
     curve = "".join(f"M{'L'.join(line)}" for line in lines if len(line) > 1)
     spots = "".join(f"M{dot}h0" for dot in dots)
     # A wider line of the ground colour below keeps it readable on bars of any colour.
-    for name, shape in (("halo", curve), ("cached", curve), ("halo dot", spots), ("cached dot", spots)):
-        yield _path(name, shape)
+    yield from (("halo", curve), ("cached", curve), ("halo dot", spots), ("cached dot", spots))
 
 
 def _marks(plot: _Plot, *, declared: bool) -> str:
@@ -170,17 +168,15 @@ def _marks(plot: _Plot, *, declared: bool) -> str:
     )
 
 
-def _axes(plot: _Plot) -> Iterable[str]:
-    right = LEFT + PLOT_WIDTH
-    for share in (0, 0.5, 1):
-        y = BASE - share * PLOT_HEIGHT
-        yield f'<path class="axis" d="M{LEFT} {y:.1f}H{right}"/>'
-        yield f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text.size(round(plot.top * share))}</text>'
+def _labels(plot: _Plot) -> Iterator[tuple[int, str, str, str]]:
+    right, foot = LEFT + PLOT_WIDTH, str(HEIGHT - 8)
+    for share, y in _GRID:
+        yield LEFT - 8, f"{y + 4:.1f}", "end", text.size(round(plot.top * share))
         if plot.per_token:
-            yield f'<text x="{right + 8}" y="{y + 4:.1f}">{round(plot.top * share / plot.per_token):,}</text>'
-    yield f'<text x="{LEFT}" y="{HEIGHT - 8}">request {plot.rows[0].index}</text>'
+            yield right + 8, f"{y + 4:.1f}", "start", f"{round(plot.top * share / plot.per_token):,}"
+    yield LEFT, foot, "start", f"request {plot.rows[0].index}"
     if len(plot.rows) > 1:
-        yield f'<text x="{right}" y="{HEIGHT - 8}" text-anchor="end">request {plot.rows[-1].index}</text>'
-    yield '<text x="4" y="12">bytes</text>'
+        yield right, foot, "end", f"request {plot.rows[-1].index}"
+    yield 4, "12", "start", "bytes"
     if plot.per_token:
-        yield f'<text x="{WIDTH - 4}" y="12" text-anchor="end">tokens</text>'
+        yield WIDTH - 4, "12", "end", "tokens"
