@@ -86,11 +86,11 @@ def test_tails_of_format_4(name: str) -> None:
 
 def test_another_step_answers_before_format_4() -> None:
     events, _ = TAILS["answered in another step"]
-    assert [closer.type for closer in interrupted_turn_closers(events)] == ["step/end", "turn/end"]
+    assert [closer.type for closer in interrupted_turn_closers(events, version=0)] == ["step/end", "turn/end"]
 
 
 def test_forked_closers_say_so() -> None:
-    result, _, end = forked_turn_closers(_events(TURN, STEP, _ask("a")))
+    result, _, end = forked_turn_closers(_events(TURN, STEP, _ask("a")), version=4)
     message = result.data["message"]
     assert message["id"] == "forked-tool-result-a-3"
     assert message["content"][0]["text"] == "[forked-not-started]"
@@ -100,13 +100,13 @@ def test_forked_closers_say_so() -> None:
 @pytest.mark.parametrize("data", [None, [], {}, {"turn": 1}, "x"])
 @pytest.mark.parametrize("kind", ["turn/start", "turn/end", "step/start", "step/end", "tool/call", "x"])
 def test_payloads_of_another_shape_do_no_harm(kind: str, data: Any) -> None:
-    closers = interrupted_turn_closers([*_events(TURN, STEP, _ask("a")), Event(kind, 3, 0, data)])
+    closers = interrupted_turn_closers([*_events(TURN, STEP, _ask("a")), Event(kind, 3, 0, data)], version=0)
     assert all(closer.seq >= 4 for closer in closers)
 
 
 def test_a_message_of_another_shape_is_refused() -> None:
     with pytest.raises(ProjectionError):
-        interrupted_turn_closers([Event("assistant/message", 0, 0, {})])
+        interrupted_turn_closers([Event("assistant/message", 0, 0, {})], version=0)
 
 
 def test_repair_text_matches_by_digest() -> None:

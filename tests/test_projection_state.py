@@ -41,9 +41,9 @@ def test_incremental_equals_whole_at_every_prefix(raws: list[Raw]) -> None:
         kept.append((snapshot, _view(snapshot)))
     for seq, (snapshot, view) in enumerate(kept):
         assert _view(snapshot) == view, "a snapshot changed when the fold went on"
-        surface = fold_surface(events, through=seq)
+        surface = fold_surface(events, through=seq, version=0)
         assert (seq, surface.seqs, tuple(surface.replacements)) == view[:3]
-        assert view[3] == derive_messages(events, through=seq) == derive_messages(surface)
+        assert view[3] == derive_messages(events, through=seq, version=0) == derive_messages(surface)
         assert view[4] == fold_request_header(events, through=seq)
         assert view[5] == fold_request_context(events, through=seq)
 
@@ -138,4 +138,4 @@ def test_tool_history_is_kept_in_v4_only() -> None:
 
 def test_through_goes_with_events_only() -> None:
     with pytest.raises(TypeError):
-        derive_messages(fold_surface([]), through=0)
+        derive_messages(fold_surface([], version=0), through=0)

@@ -221,7 +221,7 @@ def test_op_that_no_decoder_makes() -> None:
     for op in (SurfaceOp("replace"), SurfaceOp("replace", 0, -1), SurfaceOp("replace", 0, 2**53)):
         event = Event("user/message", 0, 0, surface_data("user/message", 0), surface_op=op)
         with pytest.raises(ProjectionError) as caught:
-            fold_surface([event])
+            fold_surface([event], version=0)
         assert caught.value.rejection is Rejection.OP_INVALID
 
 
@@ -256,8 +256,8 @@ def test_surface_types_by_version() -> None:
     }
     assert flags == {**flags, 0: [True, False, False], 3: [True, True, False], 4: [True] * 3}
     assert flags[0] == flags[1] == flags[2]
-    assert not is_surface_event(Event("user/message", 0, 0, {}))
-    assert not is_surface_event(to_event(_event("turn/start", 0, {}, surfaceOp="append")))
+    assert not is_surface_event(Event("user/message", 0, 0, {}), version=0)
+    assert not is_surface_event(to_event(_event("turn/start", 0, {}, surfaceOp="append")), version=0)
 
 
 def _offloaded(blocks: list[Any]) -> list[Any]:
@@ -311,7 +311,7 @@ def test_depth_is_no_limit() -> None:
 
 
 def test_a_surface_is_a_sequence() -> None:
-    surface = fold_surface(to_event(_put("user/message", seq)) for seq in range(4))
+    surface = fold_surface((to_event(_put("user/message", seq)) for seq in range(4)), version=0)
     assert (len(surface), surface[0].seq, surface[-1].seq) == (4, 0, 3)
     assert [node.seq for node in surface[1:3]] == [1, 2] and surface[3] in surface
     with pytest.raises(IndexError):
@@ -321,9 +321,10 @@ def test_a_surface_is_a_sequence() -> None:
 
 def test_through_reads_no_further_than_needed() -> None:
     source = (to_event(_put("user/message", seq)) for seq in range(4))
-    assert fold_surface(source, through=1).seqs == (0, 1)
+    assert fold_surface(source, through=1, version=0).seqs == (0, 1)
     assert next(source).seq == 2
-    assert fold_surface([], through=5).seqs == fold_surface([to_event(HEAD)], through=-1).seqs == ()
+    assert fold_surface([], through=5, version=0).seqs == ()
+    assert fold_surface([to_event(HEAD)], through=-1, version=0).seqs == ()
 
 
 def test_find() -> None:

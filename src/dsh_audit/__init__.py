@@ -1,76 +1,108 @@
 """dsh-audit: offline, read-only replay and audit of DeepSeek Harness session logs.
 
-The names below are the public API. Events are plain values (:mod:`dsh_audit.events`), every fold is pure, and a prefix
-is always "all events up to and including seq ``through``"::
+The names in ``__all__`` are the public API; the values inside its results are in :mod:`dsh_audit.types`, assertions for
+tests of one's own in :mod:`dsh_audit.testing`. What could not be done is an :class:`AuditError`, what is wrong with the
+data a :class:`Finding`::
 
-    from dsh_audit import Deployment, Replay, build_history, open_log, read_sessions
+    from dsh_audit import audit_cache, open_session, verify
 
-    log = open_log(read_sessions("golden/v0-tools/sessions")[0].choose())
-    for request in Replay(build_history(log), Deployment()):
-        print(request.index, request.encoded.claim, request.encoded.body.sha256())
+    session = open_session("golden/v0-tools/sessions")
+    for request in session.requests():
+        print(request.index, request.claim, request.body and request.body.sha256())
+    print(verify(session, "golden/v0-tools/captures").summary)
+    print(audit_cache(session).summary.hit_rate)
 
-Names are imported when they are first used, so that ``import dsh_audit`` costs nothing.
+Events are plain values and every fold is pure; a prefix is "all events up to and including seq ``through``". Names are
+imported when they are first used, so that ``import dsh_audit`` costs nothing.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AuditError",
+    "CacheReport",
+    "Deployment",
+    "DriftReport",
+    "Event",
+    "Finding",
+    "SentRequest",
+    "Session",
+    "SessionState",
+    "VerifyReport",
+    "audit_cache",
+    "audit_drift",
+    "decode_row_v0",
+    "derive_messages",
+    "fold_request_header",
+    "fold_surface",
+    "interrupted_turn_closers",
+    "load_deployment",
+    "migrate",
+    "open_session",
+    "pack_chunk_runs_v0",
+    "read_capture",
+    "verify",
+]
 
 if TYPE_CHECKING:
-    from dsh_audit.capture import read_capture as read_capture
-    from dsh_audit.deployment import Deployment as Deployment
-    from dsh_audit.errors import AuditError as AuditError
-    from dsh_audit.events import Event as Event
-    from dsh_audit.finding import Finding as Finding
-    from dsh_audit.formats.migrate import migrate as migrate
-    from dsh_audit.formats.v0 import decode_storage_record as decode_storage_record
-    from dsh_audit.formats.v0 import pack_chunk_runs as pack_chunk_runs
-    from dsh_audit.log.generations import build_history as build_history
-    from dsh_audit.log.locate import read_sessions as read_sessions
-    from dsh_audit.log.session_log import open_log as open_log
-    from dsh_audit.projection.messages import derive_event_message as derive_event_message
-    from dsh_audit.projection.messages import derive_messages as derive_messages
-    from dsh_audit.projection.repair import interrupted_turn_closers as interrupted_turn_closers
-    from dsh_audit.projection.request_header import canonical_header as canonical_header
-    from dsh_audit.projection.request_header import fold_request_header as fold_request_header
-    from dsh_audit.projection.request_header import header_equals as header_equals
-    from dsh_audit.projection.state import SessionState as SessionState
-    from dsh_audit.projection.surface import fold_surface as fold_surface
-    from dsh_audit.projection.surface import is_surface_event as is_surface_event
-    from dsh_audit.replay.session_replay import Replay as Replay
-    from dsh_audit.replay.verification import verify as verify
+    from dsh_audit.capture import read_capture
+    from dsh_audit.checks.cache_sum import CacheReport
+    from dsh_audit.checks.drift_model import DriftReport
+    from dsh_audit.deployment import Deployment
+    from dsh_audit.errors import AuditError
+    from dsh_audit.events import Event
+    from dsh_audit.finding import Finding
+    from dsh_audit.formats.migrate import migrate
+    from dsh_audit.formats.v0 import decode_storage_record as decode_row_v0
+    from dsh_audit.formats.v0 import pack_chunk_runs as pack_chunk_runs_v0
+    from dsh_audit.projection.messages import derive_messages
+    from dsh_audit.projection.repair import interrupted_turn_closers
+    from dsh_audit.projection.request_header import fold_request_header
+    from dsh_audit.projection.state import SessionState
+    from dsh_audit.projection.surface import fold_surface
+    from dsh_audit.replay.sent import SentRequest
+    from dsh_audit.replay.verification import VerifyReport
+    from dsh_audit.session import Session, audit_cache, audit_drift, load_deployment, open_session, verify
+else:
+    # Hidden from type checkers, which would otherwise believe in every name.
+    _HOMES = {
+        "AuditError": "errors",
+        "CacheReport": "checks.cache_sum",
+        "Deployment": "deployment",
+        "DriftReport": "checks.drift_model",
+        "Event": "events",
+        "Finding": "finding",
+        "SentRequest": "replay.sent",
+        "Session": "session",
+        "SessionState": "projection.state",
+        "VerifyReport": "replay.verification",
+        "audit_cache": "session",
+        "audit_drift": "session",
+        "decode_row_v0": "formats.v0:decode_storage_record",
+        "derive_messages": "projection.messages",
+        "fold_request_header": "projection.request_header",
+        "fold_surface": "projection.surface",
+        "interrupted_turn_closers": "projection.repair",
+        "load_deployment": "session",
+        "migrate": "formats.migrate",
+        "open_session": "session",
+        "pack_chunk_runs_v0": "formats.v0:pack_chunk_runs",
+        "read_capture": "capture",
+        "verify": "session",
+    }
 
-_HOMES = {
-    "AuditError": "errors",
-    "Deployment": "deployment",
-    "Event": "events",
-    "Finding": "finding",
-    "Replay": "replay.session_replay",
-    "SessionState": "projection.state",
-    "build_history": "log.generations",
-    "canonical_header": "projection.request_header",
-    "decode_storage_record": "formats.v0",
-    "derive_event_message": "projection.messages",
-    "derive_messages": "projection.messages",
-    "fold_request_header": "projection.request_header",
-    "fold_surface": "projection.surface",
-    "header_equals": "projection.request_header",
-    "interrupted_turn_closers": "projection.repair",
-    "is_surface_event": "projection.surface",
-    "migrate": "formats.migrate",
-    "open_log": "log.session_log",
-    "pack_chunk_runs": "formats.v0",
-    "read_capture": "capture",
-    "read_sessions": "log.locate",
-    "verify": "replay.verification",
-}
+    def __getattr__(name):
+        home, _, own = _HOMES.get(name, "").partition(":")
+        if not home:
+            raise AttributeError(f"module 'dsh_audit' has no attribute {name!r}")
+        from importlib import import_module
 
-__all__ = sorted(_HOMES)
+        value = globals()[name] = getattr(import_module(f"dsh_audit.{home}"), own or name)
+        return value
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'dsh_audit' has no attribute {name!r}")
-    return getattr(import_module(f"dsh_audit.{home}"), name)
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -16,7 +16,9 @@ from dsh_audit.deployment import Deployment
 from dsh_audit.finding import Finding, sort_findings
 from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import LogStats, SessionLog
+from dsh_audit.replay.sent import build_sent
 from dsh_audit.replay.session_replay import Rebuilt, Replay
+from dsh_audit.text.to_json import to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def audit_requests(
 ) -> RequestsReport:
     """Rebuild every request of a session."""
     replay = Replay(history, deployment, through)
-    rows = [rebuilt.to_json() for rebuilt in replay]
+    rows = [to_json(build_sent(rebuilt)) for rebuilt in replay]
     return RequestsReport(history.current, replay.reader.stats, rows, sort_findings([*findings, *replay.findings]))
 
 

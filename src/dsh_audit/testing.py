@@ -8,30 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 import click
 
 from dsh_audit.audit import audit_cache
 from dsh_audit.capture import read_capture
-from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_model import CacheRow
 from dsh_audit.checks.cache_sum import METRICS, CacheReport, measure_summary
 from dsh_audit.checks.gates import check_limits, parse_limit
-from dsh_audit.checks.provider_rules import parse_rules
-from dsh_audit.cli import common
 from dsh_audit.cli.golden_cases import Task, check_case, read_log
 from dsh_audit.deployment import Deployment
 from dsh_audit.golden.build import Recipe
 from dsh_audit.golden.normalise import parse_normaliser
 from dsh_audit.golden.result import CaseResult
 from dsh_audit.golden.store import case_file, case_name
-from dsh_audit.pricing import parse_prices
 from dsh_audit.replay.verification import PairResult, verify
 from dsh_audit.report.golden import render_case_result
 from dsh_audit.report.verify import render_verify
 from dsh_audit.rules.cache import THRESHOLD
+from dsh_audit.session import load_deployment, read_cache_options
 from dsh_audit.text.to_json import to_json
 
 __all__ = [
@@ -171,12 +167,8 @@ def _cache_report(
     currency: str = "USD",
     prices: PathLike | None = None,
 ) -> CacheReport:
-    folder = resources.files("dsh_audit") / "data"
-    source = folder / "prices.json" if prices is None else Path(prices)
-    table = parse_prices(source.read_bytes(), name=str(prices or "prices"), schema=common.read_schema("prices"))
-    options = CacheOptions(parse_rules((folder / "cache_rules.json").read_bytes()), table, currency.upper())
     history, findings = read_log(str(log), session)
-    return audit_cache(history, _deployment(deployment), options, None, findings)
+    return audit_cache(history, _deployment(deployment), read_cache_options(currency, prices), None, findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +223,7 @@ def describe_result(result: CaseResult) -> str:
 def _deployment(deployment: Deployed) -> Deployment:
     if isinstance(deployment, Deployment):
         return deployment
-    return common.read_deployment(None if deployment is None else str(deployment), ())
+    return load_deployment(deployment)
 
 
 def _plain(text: str) -> str:

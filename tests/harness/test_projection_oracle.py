@@ -86,7 +86,7 @@ def oracle(request: pytest.FixtureRequest) -> Iterator[Oracle]:
 
 def _surface(events: list[Event]) -> dict[str, Any]:
     try:
-        surface = fold_surface(events)
+        surface = fold_surface(events, version=0)
     except ProjectionError as error:
         return {"rejection": error.rejection, "seq": error.seq}
     replacements = [
@@ -110,7 +110,7 @@ def _assert_same_surface(oracle: Oracle, raws: list[Raw]) -> Rejection | None:
 @run
 def test_fold_surface(oracle: Oracle, raws: list[Raw]) -> None:
     _assert_same_surface(oracle, raws)
-    flags = [is_surface_event(to_event(raw)) for raw in raws]
+    flags = [is_surface_event(to_event(raw), version=0) for raw in raws]
     assert oracle.call("isSurfaceEvents", raws) == {"result": flags}
 
 
@@ -212,7 +212,7 @@ def test_messages_and_request_header_at_any_prefix(oracle: Oracle, raws: list[Ra
     events = [to_event(raw) for raw in raws]
     for through in {len(raws) - 1, len(raws) // 2, 0}:
         prefix = raws[: through + 1]
-        ours: Any = [[done.seq, done.message] for done in derive_messages(events, through)]
+        ours: Any = [[done.seq, done.message] for done in derive_messages(events, through, version=0)]
         assert oracle.call("deriveMessages", prefix) == {"result": ours}
         assert oracle.call("foldRequestHeader", prefix) == {"result": fold_request_header(events, through)}
     for raw, event in zip(raws, events, strict=True):
@@ -326,7 +326,7 @@ def test_closing_texts_have_the_known_digests(texts: dict[str, str]) -> None:
 @given(raws=_turns())
 @run
 def test_interrupted_turn_closers(oracle: Oracle, texts: dict[str, str], raws: list[Raw]) -> None:
-    closers = interrupted_turn_closers(map(to_event, raws), texts=texts)
+    closers = interrupted_turn_closers(map(to_event, raws), version=0, texts=texts)
     ours = [_raw(closer) for closer in closers]
     theirs = oracle.call("interruptedTurnClosers", raws)["result"]
     assert json.dumps(ours) == json.dumps(theirs)

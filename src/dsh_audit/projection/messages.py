@@ -51,7 +51,7 @@ def derive_event_message(event: Event, marks: OffloadMarks = NO_MARKS) -> dict[s
 
 
 def derive_messages(
-    source: Surface | Iterable[Event], through: int | None = None, *, version: int = 0
+    source: Surface | Iterable[Event], through: int | None = None, *, version: int | None = None
 ) -> tuple[DerivedMessage, ...]:
     """The messages of a surface, or of the surface of a log prefix, in order.
 
@@ -62,12 +62,14 @@ def derive_messages(
 
     Raises:
         ProjectionError: the harness would refuse an event of the prefix.
-        TypeError: ``through`` together with a surface.
+        TypeError: ``through`` together with a surface, or events without their version.
     """
     if isinstance(source, Surface):
         if through is not None:
             raise TypeError("a surface is one prefix already: through goes with events only")
         surface = source
+    elif version is None:
+        raise TypeError("events have a format version: derive_messages(events, version=log.version)")
     else:
         surface = fold_surface(source, through, version=version)
     return derive_nodes(surface, surface.marks)

@@ -60,7 +60,7 @@ _ERRORS = {
 
 
 def interrupted_turn_closers(
-    events: Iterable[Event], *, version: int = 0, texts: Mapping[str, str] = _NO_TEXTS
+    events: Iterable[Event], *, version: int, texts: Mapping[str, str] = _NO_TEXTS
 ) -> tuple[Event, ...]:
     """The closers a resume appends after a crash; none when the log is balanced or empty.
 
@@ -76,7 +76,7 @@ def interrupted_turn_closers(
 
 
 def forked_turn_closers(
-    events: Iterable[Event], *, version: int = 4, texts: Mapping[str, str] = _NO_TEXTS
+    events: Iterable[Event], *, version: int, texts: Mapping[str, str] = _NO_TEXTS
 ) -> tuple[Event, ...]:
     """The closers a fork appends after its inherited prefix and end-seed marker (v4).
 

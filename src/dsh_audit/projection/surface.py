@@ -94,7 +94,7 @@ class IncrementalSurface:
         version: format version of the events.
     """
 
-    def __init__(self, *, version: int = 0) -> None:
+    def __init__(self, *, version: int) -> None:
         self._version = version
         self._types = rules.surface_types(version)
         self._next_seq = 0
@@ -171,12 +171,12 @@ class IncrementalSurface:
         self._replacements.append(Replacement(event.seq, op.start, op.end, seqs))
 
 
-def is_surface_event(event: Event, *, version: int = 0) -> bool:
+def is_surface_event(event: Event, *, version: int) -> bool:
     """Whether the event belongs to the surface: type of a surface event, and a surface operation."""
     return event.type in rules.surface_types(version) and event.surface_op is not None
 
 
-def fold_surface(events: Iterable[Event], through: int | None = None, *, version: int = 0) -> Surface:
+def fold_surface(events: Iterable[Event], through: int | None = None, *, version: int) -> Surface:
     """The surface after a prefix of a log.
 
     Args:

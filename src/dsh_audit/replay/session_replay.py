@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.dispatch.compaction_range import Retention
@@ -18,7 +17,6 @@ from dsh_audit.projection.rejection import ProjectionError
 from dsh_audit.projection.state import SessionState
 from dsh_audit.request.neutral import Request, build_requests
 from dsh_audit.rules import log as rules
-from dsh_audit.text.to_json import to_json
 from dsh_audit.wire.adapter import Encoded
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.extensions import Extension, Extensions
@@ -55,34 +53,6 @@ class Rebuilt:
             captured: the body as captured; it decides what the log leaves open.
         """
         return self.extensions.extend(self.request, replace(self.encoded, body=body), captured)
-
-    def to_json(self) -> dict[str, Any]:
-        """One row of the ``requests`` report (schemas/requests.schema.json)."""
-        dispatch = self.request.dispatch
-        extension = None if self.encoded.body is None else self.extended(self.encoded.body)
-        body = None if extension is None else extension.body
-        used = (*self.encoded.unlogged, *(extension.used if extension is not None else ()))
-        return {
-            "index": self.index,
-            "kind": dispatch.kind,
-            "turn": dispatch.turn,
-            "step": dispatch.step,
-            "attempt": dispatch.attempt,
-            "prefix_seq": dispatch.prefix_seq,
-            "generation": self.log.version,
-            "provider": self.request.provider,
-            "model": self.request.model,
-            "protocol": self.encoded.protocol or None,
-            "wire": to_json(dispatch.wire),
-            "outcome": dispatch.outcome,
-            "retry_of": dispatch.retry_of,
-            "recomputed": dispatch.recomputed,
-            "settled_seq": dispatch.settled_seq,
-            "claim": self.encoded.claim,
-            "why": [*self.encoded.why, *(extension.notes if extension is not None else ())],
-            "unlogged": to_json(used),
-            "body": None if body is None else {"size": body.size_bytes, "sha256": body.sha256()},
-        }
 
 
 @dataclass(slots=True)

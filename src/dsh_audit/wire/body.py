@@ -97,6 +97,12 @@ class Body:
         """The exact body."""
         return b"".join(fragment.data for fragment in self.fragments())
 
+    def __bytes__(self) -> bytes:
+        return self.to_bytes()
+
+    def __len__(self) -> int:
+        return self.size_bytes
+
     @property
     def size_bytes(self) -> int:
         """Length of the body in bytes."""

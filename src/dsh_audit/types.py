@@ -1,0 +1,56 @@
+"""Types of the values in results, and the errors: for annotations, ``isinstance`` and ``except``."""
+
+from __future__ import annotations
+
+from dsh_audit.audit import RequestsReport as RequestsReport
+from dsh_audit.capture import CaptureArchive as CaptureArchive
+from dsh_audit.capture import Exchange as Exchange
+from dsh_audit.capture import Fidelity as Fidelity
+from dsh_audit.checks.cache_model import Bust as Bust
+from dsh_audit.checks.cache_model import CacheRow as CacheRow
+from dsh_audit.checks.cache_model import Compared as Compared
+from dsh_audit.checks.cache_model import Money as Money
+from dsh_audit.checks.cache_model import Predicted as Predicted
+from dsh_audit.checks.cache_sum import CacheSummary as CacheSummary
+from dsh_audit.checks.cache_sum import CauseSum as CauseSum
+from dsh_audit.checks.causes import Why as Why
+from dsh_audit.checks.drift_model import ConfigChange as ConfigChange
+from dsh_audit.checks.drift_model import HeaderChange as HeaderChange
+from dsh_audit.checks.drift_model import LoggedHeader as LoggedHeader
+from dsh_audit.checks.prompt_diff import TextChange as TextChange
+from dsh_audit.checks.provider_rules import CacheRules as CacheRules
+from dsh_audit.checks.tool_diff import ToolPointer as ToolPointer
+from dsh_audit.checks.tool_diff import ToolsChange as ToolsChange
+from dsh_audit.deployment import Used as Used
+from dsh_audit.dispatch.model import Dispatch as Dispatch
+from dsh_audit.dispatch.model import WireCount as WireCount
+from dsh_audit.errors import AuditError as AuditError
+from dsh_audit.errors import CaptureError as CaptureError
+from dsh_audit.errors import DeploymentError as DeploymentError
+from dsh_audit.errors import LogError as LogError
+from dsh_audit.errors import NotReconstructibleError as NotReconstructibleError
+from dsh_audit.errors import UsageError as UsageError
+from dsh_audit.events import SessionHeader as SessionHeader
+from dsh_audit.events import SurfaceOp as SurfaceOp
+from dsh_audit.finding import Rule as Rule
+from dsh_audit.finding import Severity as Severity
+from dsh_audit.finding import Where as Where
+from dsh_audit.log.generations import Generation as Generation
+from dsh_audit.log.generations import SessionHistory as SessionHistory
+from dsh_audit.log.session_log import EventReader as EventReader
+from dsh_audit.log.session_log import LogStats as LogStats
+from dsh_audit.log.session_log import SessionLog as SessionLog
+from dsh_audit.pricing import Usage as Usage
+from dsh_audit.projection.messages import DerivedMessage as DerivedMessage
+from dsh_audit.projection.surface import Surface as Surface
+from dsh_audit.replay.body_diff import BodyDiff as BodyDiff
+from dsh_audit.replay.body_diff import FirstDifference as FirstDifference
+from dsh_audit.replay.body_diff import UnloggedField as UnloggedField
+from dsh_audit.replay.body_diff import Verdict as Verdict
+from dsh_audit.replay.session_replay import Rebuilt as Rebuilt
+from dsh_audit.replay.verification import PairResult as PairResult
+from dsh_audit.request.neutral import Request as Request
+from dsh_audit.text.value_diff import ValueChange as ValueChange
+from dsh_audit.wire.adapter import Encoded as Encoded
+from dsh_audit.wire.body import Body as Body
+from dsh_audit.wire.body import Fragment as Fragment
