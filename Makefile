@@ -1,5 +1,5 @@
 # One virtual environment in .venv; `make test` needs only Python, `make ci` also the package registries.
-.PHONY: test lint ci record expected clean
+.PHONY: test lint ci record expected mutants clean
 
 test: .venv/ready
 	.venv/bin/python -m pytest
@@ -18,6 +18,10 @@ record: .venv/ready
 # make expected CASES="v0-tools": write golden/<case>/expected/ again from what is printed now (all cases without CASES)
 expected: .venv/ready
 	.venv/bin/python -m tests.expected --update $(CASES)
+
+# make mutants ARGS="--seed 7 --count 20": which one-token changes of the engine does no test notice (about 10 minutes)
+mutants: .venv/ready
+	.venv/bin/python -m tests.mutation $(ARGS)
 
 .venv/ready: pyproject.toml
 	python3 -m venv .venv
