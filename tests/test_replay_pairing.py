@@ -10,8 +10,9 @@ import pytest
 
 from dsh_audit.capture.exchange import Exchange, Fidelity
 from dsh_audit.replay.pairing import Candidate, Pair, pair_exchanges
-from dsh_audit.replay.pairing.matching import BodyKey
-from dsh_audit.wire.body import Body, Fragment
+from dsh_audit.replay.pairing.matching import BodyKey, PrefixMeter
+from dsh_audit.text.pointer import common_start
+from dsh_audit.wire.body import Body, Fragment, FragmentRun
 
 CHAT = "/v1/chat/completions"
 SESSION = "x-deepseek-harness-session-id"
@@ -143,15 +144,6 @@ def test_a_compaction_pairs_with_compactions_only() -> None:
     ]
 
 
-def test_known_by_digest_only() -> None:
-    unknown = candidate(0, None, "compaction", matches=lambda body: b"instruction" in body)
-    other = candidate(1, None, "compaction", matches=lambda body: False)
-    shown = [exchange(dump({"x": "instruction"}), "s", COMPACT), exchange(dump({"x": 1}), "s", COMPACT)]
-    pairs = pair_exchanges(shown, {"s": [unknown, other]})
-    assert indices(pairs) == [0, 1]
-    assert [pair.evidence for pair in pairs] == ["digest", "order"]
-
-
 def test_alternatives() -> None:
     bodies = [Body.of([Fragment(step_body(0, files=True))]), Body.of([Fragment(step_body(0))])]
     either = candidate(0, None, keys=tuple(map(BodyKey.of, bodies)), load_body=bodies.__getitem__)
@@ -247,3 +239,30 @@ def test_random_losses_and_changes_are_found_again() -> None:
         ]
         found = indices(pair_exchanges(shown, {"s": steps(20)}))
         assert found[: len(kept)] == kept
+
+
+def test_a_body_that_matches_nothing_is_compared_with_bodies_of_its_size_only() -> None:
+    loaded: list[int] = []
+
+    def counted(index: int) -> Candidate:
+        def load(_place: int) -> Body:
+            loaded.append(index)
+            return Body.of([Fragment(step_body(index), index)])
+
+        return candidate(index, step_body(index), load_body=load)
+
+    many = [counted(index) for index in range(3000)]
+    pairs = pair_exchanges([exchange(broken(step_body(40)))], {"s": many})
+    assert pairs[0].status == "paired" and loaded == [40]
+
+
+def test_the_start_of_many_bodies_is_measured_once() -> None:
+    run = FragmentRun()
+    for index in range(50):
+        run.append(b"message %d," % index, index)
+    bodies = [Body((Fragment(b"["),), run, count, (Fragment(b"end %d]" % count),)) for count in range(51)]
+    captured = bodies[50].to_bytes().replace(b"message 30", b"message x0")
+    meter = PrefixMeter(captured)
+    expected = [common_start(captured, body.to_bytes()) for body in bodies]
+    assert [meter.common(body) for body in bodies] == expected
+    assert [meter.common(body) for body in bodies[::-1]] == expected[::-1]

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from dsh_audit.capture import read_capture
+from dsh_audit.capture import bundle, read_capture
 from dsh_audit.deployment import Deployment
 from dsh_audit.log.generations import build_history
+from dsh_audit.replay import judge
 from dsh_audit.replay.session_replay import Replay
 from dsh_audit.replay.verification import VerifyReport, verify
 from dsh_audit.request.neutral import COMPACTION_INSTRUCTION
@@ -139,3 +140,29 @@ def test_of_two_logs_with_one_id_the_longer_is_used(tmp_path: Path) -> None:
         report = verify([build_history(one.log()) for one in order], [capture], Deployment())
         assert report.summary["identical"] == 3
         assert "log/duplicate-session" in [finding.code for finding in report.findings]
+
+
+def test_an_identical_body_is_read_once_and_never_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = two_turns()
+    bodies = bodies_of(session)
+    folder = write_bundle(tmp_path / "c", [*bodies[:2], bodies[2][:-1] + b',"dsh_plugin_packages":[]}'])
+    read: list[str] = []
+
+    def counted(path: Path, limit: int) -> bytes | None:
+        read.append(path.name)
+        return path.read_bytes()
+
+    monkeypatch.setattr(bundle, "read_regular", counted)
+    monkeypatch.setattr(judge, "diff_body", None)
+    report = check(session, folder)
+    assert [verdict for _, _, verdict in verdicts(report)] == ["identical", "identical", "identical-except-unlogged"]
+    assert sorted(name for name in read if name.endswith(".body")) == ["0000.body", "0001.body", "0002.body"]
+    assert report.pairs[2].unlogged[0].offset == len(bodies[2])
+
+
+def test_what_follows_an_equal_body_is_checked_for_text(tmp_path: Path) -> None:
+    bodies = bodies_of(session := two_turns())
+    folder = write_bundle(tmp_path / "c", [bodies[0][:-1] + b',"more":"\xff"}', b"\xff", bodies[1]])
+    report = check(session, folder)
+    found = sorted((f.where.captured, f.where.at) for f in report.findings if f.code == "capture/not-utf8")
+    assert found == [("0000", len(bodies[0]) + 8), ("0001", 0)]

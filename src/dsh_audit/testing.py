@@ -23,7 +23,8 @@ from dsh_audit.golden.build import Recipe
 from dsh_audit.golden.normalise import parse_normaliser
 from dsh_audit.golden.result import CaseResult
 from dsh_audit.golden.store import case_file, case_name
-from dsh_audit.replay.verification import PairResult, verify
+from dsh_audit.replay.judge import PairResult
+from dsh_audit.replay.verification import verify
 from dsh_audit.report.golden import render_case_result
 from dsh_audit.report.verify import render_verify
 from dsh_audit.rules.cache import THRESHOLD

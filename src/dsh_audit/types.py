@@ -47,8 +47,8 @@ from dsh_audit.replay.body_diff import BodyDiff as BodyDiff
 from dsh_audit.replay.body_diff import FirstDifference as FirstDifference
 from dsh_audit.replay.body_diff import UnloggedField as UnloggedField
 from dsh_audit.replay.body_diff import Verdict as Verdict
+from dsh_audit.replay.judge import PairResult as PairResult
 from dsh_audit.replay.session_replay import Rebuilt as Rebuilt
-from dsh_audit.replay.verification import PairResult as PairResult
 from dsh_audit.request.neutral import Request as Request
 from dsh_audit.text.value_diff import ValueChange as ValueChange
 from dsh_audit.wire.adapter import Encoded as Encoded

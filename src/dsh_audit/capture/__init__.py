@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from dsh_audit.capture import bundle, har, jsonl
@@ -53,8 +53,8 @@ def read_capture(path: Path, *, fields: Mapping[str, str] | None = None) -> Capt
     for importer in IMPORTERS:
         if importer.detect(path, head):
             archive = importer.read(path, fields)
-            extra = parsed_bodies_finding(archive.exchanges, str(path))
-            return replace(archive, findings=archive.findings + extra)
+            archive.collected.all += parsed_bodies_finding(archive.exchanges, str(path))
+            return archive
     raise CaptureError(
         f"{path}: {'empty file' if not head else 'not a capture format that is known'}",
         hint="Give a directory of NNNN.body and NNNN.meta.json, a HAR 1.2 file or JSONL of request records.",

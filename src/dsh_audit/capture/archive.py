@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from dsh_audit.capture.coding import ContentCodingError, decode_content, sniff_coding
 from dsh_audit.capture.exchange import (
@@ -11,6 +12,7 @@ from dsh_audit.capture.exchange import (
     BodyDigest,
     Exchange,
     Fidelity,
+    TextCheck,
     redact_http_headers,
     split_url,
     weakest,
@@ -27,13 +29,23 @@ class CaptureArchive:
 
     Args:
         exchanges: in order of receipt.
-        findings: what is wrong with the archive.
+        collected: what is wrong with the archive, as far as it was read.
         format: name of the importer: ``bundle``, ``har`` or ``jsonl``.
     """
 
     exchanges: tuple[Exchange, ...]
-    findings: tuple[Finding, ...]
+    collected: Findings
     format: str
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with the archive; reads those bodies that nobody has looked at yet."""
+        for exchange in self.exchanges:
+            if exchange.text_check is not None and exchange.text_check.is_due:
+                body = exchange.read_body()
+                if body is not None:
+                    exchange.text_check.run(body)
+        return tuple(self.collected.all)
 
     @property
     def fidelity(self) -> Fidelity:
@@ -52,6 +64,7 @@ class Record:
         load_value: for JSON fidelity, reads the parsed body.
         sent_bytes: length of the sent body, where the archive says it other than by content-length.
         digest: of a body that was left out on purpose.
+        peek: size and first bytes of the stored body without reading it; None when it has to be read.
         needs_length: the format may alter bodies silently; only a known length proves that it did not.
     """
 
@@ -66,6 +79,7 @@ class Record:
     sent_bytes: int | None = None
     needs_length: bool = False
     digest: BodyDigest | None = None
+    peek: Callable[[], tuple[int, bytes] | None] | None = None
 
 
 class Findings:
@@ -112,6 +126,10 @@ def finish_exchange(record: Record, received_order: int, findings: Findings) -> 
     )
     if exchange.kind not in MODEL_KINDS or record.load_value is not None:
         return exchange
+    peeked = record.peek() if record.peek is not None else None
+    if peeked is not None and _coding_to_undo(exchange, peeked[1]) is None:
+        exchange = _check_undone(record, exchange, peeked[0], findings)
+        return replace(exchange, text_check=TextCheck(partial(_not_text, record.id, findings)))
     data = record.load()
     if data is None and record.digest is not None:
         findings.add(rules.WITHHELD_BODY, f"{exchange.method} {url_path}: size and SHA-256 only", captured=record.id)
@@ -135,17 +153,22 @@ def _check_body(record: Record, exchange: Exchange, data: bytes, findings: Findi
             rules.ENCODED_BODY, f"content coding {coding} undone for comparison", captured=record.id
         )
         exchange = replace(exchange, load_body=_Decoded(record.load, coding))
-    elif exchange.content_encoding is not None:
-        message = f"content coding {exchange.content_encoding} was already undone by the capturing tool"
-        findings.add(rules.ENCODED_BODY, message, captured=record.id)
     else:
-        exchange = _check_length(record, exchange, len(data), findings)
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        message = f"the body is not UTF-8 at byte {error.start}"
-        findings.add(rules.NOT_UTF8, message, captured=record.id, at=error.start)
+        exchange = _check_undone(record, exchange, len(data), findings)
+    TextCheck(partial(_not_text, record.id, findings)).run(data)
     return exchange
+
+
+def _check_undone(record: Record, exchange: Exchange, size_bytes: int, findings: Findings) -> Exchange:
+    if exchange.content_encoding is None:
+        return _check_length(record, exchange, size_bytes, findings)
+    message = f"content coding {exchange.content_encoding} was already undone by the capturing tool"
+    findings.add(rules.ENCODED_BODY, message, captured=record.id)
+    return exchange
+
+
+def _not_text(ident: str, findings: Findings, at: int) -> None:
+    findings.add(rules.NOT_UTF8, f"the body is not UTF-8 at byte {at}", captured=ident, at=at)
 
 
 def _coding_to_undo(exchange: Exchange, data: bytes) -> str | None:

@@ -8,6 +8,7 @@ withheld}`` stands for a body that was left out on purpose: it is compared by it
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,7 @@ def read_bundle(path: Path, fields: Mapping[str, str] | None = None) -> CaptureA
         record = _read_record(path, name, findings)
         if record is not None:
             exchanges.append(finish_exchange(record, len(exchanges), findings))
-    return CaptureArchive(tuple(exchanges), tuple(findings.all), FORMAT)
+    return CaptureArchive(tuple(exchanges), findings, FORMAT)
 
 
 def _list_files(path: Path) -> tuple[dict[str, Path], dict[str, Path]]:
@@ -108,6 +109,7 @@ def parse_meta(data: bytes, name: str, load: _BodyFile) -> Record:
         load=load,
         status=optional_int(meta.get("status")),
         digest=_digest(meta.get("body")),
+        peek=load.peek,
     )
 
 
@@ -149,6 +151,17 @@ class _BodyFile:
 
     file: Path
     findings: Findings
+
+    def peek(self) -> tuple[int, bytes] | None:
+        """Size and first bytes of a regular file that may be read."""
+        try:
+            status = self.file.lstat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BODY_BYTES:
+                return None
+            with self.file.open("rb", buffering=0) as file:
+                return status.st_size, file.read(4)
+        except OSError:
+            return None
 
     def __call__(self) -> bytes | None:
         findings, self.findings = self.findings, Findings("")

@@ -61,6 +61,27 @@ def weakest(fidelities: Iterable[Fidelity]) -> Fidelity:
     return min(fidelities, key=_WEAKEST_FIRST.index, default=Fidelity.RAW)
 
 
+@dataclass(slots=True)
+class TextCheck:
+    """Whether a body is UTF-8: asked once, and only of bytes that no rebuilt body has shown to be text.
+
+    Args:
+        report: called with the offset of the first byte that is no text.
+    """
+
+    report: Callable[[int], None]
+    is_due: bool = True
+
+    def run(self, data: bytes, known: int = 0) -> None:
+        """Check a body whose first ``known`` bytes are text; the second time nothing happens."""
+        if self.is_due:
+            self.is_due = False
+            try:
+                str(memoryview(data)[known:], "utf-8")
+            except UnicodeDecodeError as error:
+                self.report(known + error.start)
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """One captured request.
@@ -78,6 +99,7 @@ class Exchange:
         status: of the response, where known.
         truncation: why the body is partial, one line; None when it is not.
         digest: of a body that the archive does not hold.
+        text_check: what to do with the body when it is read first; None when it was looked at already.
     """
 
     id: str
@@ -92,6 +114,7 @@ class Exchange:
     status: int | None = None
     truncation: str | None = None
     digest: BodyDigest | None = None
+    text_check: TextCheck | None = field(default=None, repr=False, compare=False)
 
     def http_header(self, name: str) -> str | None:
         """The first value of a header, by lower-case name."""

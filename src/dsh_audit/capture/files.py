@@ -24,8 +24,8 @@ def read_regular(path: Path, limit: int) -> bytes | None:
     status = path.lstat()
     if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
         return None
-    with path.open("rb") as file:
-        return file.read(limit)
+    with path.open("rb", buffering=0) as file:
+        return file.read(status.st_size) if status.st_size else b""
 
 
 def read_head(path: Path, size_bytes: int = 1 << 18) -> bytes:

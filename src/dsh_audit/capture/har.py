@@ -52,7 +52,7 @@ def read_har(path: Path, fields: Mapping[str, str] | None = None) -> CaptureArch
         except BadShapeError as error:
             findings.add(rules.BAD_RECORD, f"entry {index}: {error}", captured=name)
     exchanges = [finish_exchange(record, order, findings) for order, record in enumerate(_by_time(records))]
-    return CaptureArchive(tuple(exchanges), tuple(findings.all), FORMAT)
+    return CaptureArchive(tuple(exchanges), findings, FORMAT)
 
 
 def _parse_entries(path: Path) -> list[Json]:

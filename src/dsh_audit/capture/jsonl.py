@@ -62,7 +62,7 @@ def read_jsonl(path: Path, fields: Mapping[str, str] | None = None) -> CaptureAr
             f"{path}: no request records: no line has a url and a body",
             hint="Say where they are: --capture-field url=a.b --capture-field body=c.d (also headers, method, …).",
         )
-    return CaptureArchive(tuple(exchanges), tuple(reader.findings.all), FORMAT)
+    return CaptureArchive(tuple(exchanges), reader.findings, FORMAT)
 
 
 @dataclass(frozen=True, slots=True)

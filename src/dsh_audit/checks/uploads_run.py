@@ -10,8 +10,9 @@ from dsh_audit.checks.uploads import UploadsReport, check_uploads
 from dsh_audit.deployment import Deployment
 from dsh_audit.finding import Finding, sort_findings
 from dsh_audit.log.generations import SessionHistory
+from dsh_audit.replay.judge import PairResult
 from dsh_audit.replay.session_replay import Replay
-from dsh_audit.replay.verification import PairResult, VerifyReport, verify
+from dsh_audit.replay.verification import VerifyReport, verify
 
 
 def run_uploads(

@@ -17,6 +17,7 @@ from dsh_audit.text.pointer import MalformedError, Member, common_start, locate,
 from dsh_audit.text.value_diff import ValueChange, find_changes, first_key_order_difference
 from dsh_audit.wire.body import Body
 
+TEXT_NOTE = "verbatim text, compared as UTF-8"
 WINDOW_BYTES = 60
 MAX_PARSED_BYTES = 64 * 1024 * 1024
 """Larger bodies and extension fields are compared as bytes only."""
@@ -121,17 +122,42 @@ def diff_body(captured: bytes, replayed: Body, fidelity: Fidelity = Fidelity.RAW
     at, size = common_prefix(captured, replayed), replayed.size_bytes
     if fidelity is Fidelity.PARTIAL:
         return _diff_partial(captured, replayed, at)
-    notes: tuple[str, ...] = ("verbatim text, compared as UTF-8",) if fidelity is Fidelity.TEXT else ()
+    notes: tuple[str, ...] = (TEXT_NOTE,) if fidelity is Fidelity.TEXT else ()
     if at == size == len(captured):
         return BodyDiff(Verdict.IDENTICAL, notes=notes)
     if at == size - 1 and captured[at : at + 1] == b",":
-        unlogged, problem = _read_tail(captured, replayed, at)
+        unlogged, problem = _read_tail(captured[at:], at, replayed)
         if unlogged:
-            large = [field.name for field in unlogged if field.size > MAX_PARSED_BYTES]
-            notes += tuple(f"{name} is too large to be parsed" for name in large)
-            return BodyDiff(Verdict.IDENTICAL_EXCEPT_UNLOGGED, unlogged=unlogged, notes=notes)
+            return _except_unlogged(unlogged, notes)
         notes = (*notes, problem)
     return _diff_bytes(captured, replayed, at, notes)
+
+
+def diff_rest(
+    rest: bytes, at: int, base: Body, fields: frozenset[str], fidelity: Fidelity = Fidelity.RAW
+) -> BodyDiff | None:
+    """Compare a captured body that is known to start with its replay by what follows the replay's last member.
+
+    Args:
+        rest: from there on, the captured closing brace included.
+        at: where it starts in the captured body.
+        base: the base body of the replay.
+        fields: extension fields that the replay has behind it.
+
+    Returns:
+        None when what follows is no list of extension fields, so that the whole body has to be looked at.
+    """
+    notes: tuple[str, ...] = (TEXT_NOTE,) if fidelity is Fidelity.TEXT else ()
+    if rest == b"}":
+        return BodyDiff(Verdict.IDENTICAL, notes=notes)
+    unlogged, _problem = _read_tail(rest, at, base, fields) if rest[:1] == b"," else ((), "")
+    return _except_unlogged(unlogged, notes) if unlogged else None
+
+
+def _except_unlogged(unlogged: tuple[UnloggedField, ...], notes: tuple[str, ...]) -> BodyDiff:
+    large = [field.name for field in unlogged if field.size > MAX_PARSED_BYTES]
+    notes += tuple(f"{name} is too large to be parsed" for name in large)
+    return BodyDiff(Verdict.IDENTICAL_EXCEPT_UNLOGGED, unlogged=unlogged, notes=notes)
 
 
 def common_prefix(captured: bytes, replayed: Body) -> int:
@@ -144,20 +170,22 @@ def common_prefix(captured: bytes, replayed: Body) -> int:
     return at
 
 
-def _read_tail(captured: bytes, replayed: Body, at: int) -> tuple[tuple[UnloggedField, ...], str]:
+def _read_tail(
+    rest: bytes, at: int, replayed: Body, fields: frozenset[str] = frozenset()
+) -> tuple[tuple[UnloggedField, ...], str]:
     """The fields after the base body; empty, with the reason, when they are no extension fields."""
     try:
-        members = list(scan_members(captured, at))
+        members = list(scan_members(rest, 0))
         for member in members:
-            _check_value(captured, member)
+            _check_value(rest, member)
     except MalformedError as error:
-        return (), f"what follows the base body is malformed at byte {error.at}"
-    taken = set(ENVELOPE_FIELDS)
+        return (), f"what follows the base body is malformed at byte {at + error.at}"
+    taken = ENVELOPE_FIELDS | fields
     for member in members:
         if member.name in taken or _is_base_member(replayed, member.name):
             return (), f"what follows the base body holds {member.name!r}, which is no extension field"
-        taken.add(member.name)
-    return tuple(_unlogged(member) for member in members), ""
+        taken |= {member.name}
+    return tuple(_unlogged(member, at) for member in members), ""
 
 
 def _check_value(data: bytes, member: Member) -> None:
@@ -176,8 +204,8 @@ def _is_base_member(replayed: Body, name: str) -> bool:
     return any(member.name == name for member in scan_members(base, 1))
 
 
-def _unlogged(member: Member) -> UnloggedField:
-    return UnloggedField(member.name, member.start, member.end - member.start)
+def _unlogged(member: Member, at: int = 0) -> UnloggedField:
+    return UnloggedField(member.name, at + member.start, member.end - member.start)
 
 
 def _diff_bytes(captured: bytes, replayed: Body, at: int, notes: tuple[str, ...]) -> BodyDiff:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.dispatch.compaction_range import Retention
-from dsh_audit.dispatch.model import Prepared
+from dsh_audit.dispatch.model import Dispatch, Prepared
 from dsh_audit.dispatch.scan import DispatchScanner
 from dsh_audit.events import Event
 from dsh_audit.finding import Finding
@@ -120,10 +120,15 @@ class Replay:
     def _rebuild(self, index: int, prepared: Prepared, generation: Generation, extensions: Extensions) -> Rebuilt:
         log = generation.log
         requests = build_requests(prepared, log.session_header)
-        encoded = self.encoder.encode(requests[0])
-        if prepared.dispatch.prefix_seq < generation.migrated_until and encoded.claim in ("bytes", "json"):
-            encoded = replace(encoded, claim="logical", why=(AS_MIGRATED, *encoded.why))
+        encoded = self.claimed(self.encoder.encode(requests[0]), prepared.dispatch, log)
         return Rebuilt(index, requests[0], encoded, log, extensions, requests[1:])
+
+    def claimed(self, encoded: Encoded, dispatch: Dispatch, log: SessionLog) -> Encoded:
+        """An encoded request with the claim that its generation allows."""
+        until = next(one.migrated_until for one in self.history.generations if one.log is log)
+        if dispatch.prefix_seq >= until or encoded.claim not in ("bytes", "json"):
+            return encoded
+        return replace(encoded, claim="logical", why=(AS_MIGRATED, *encoded.why))
 
 
 def _fenced(prepared: Prepared, reader: EventReader) -> Prepared:

@@ -3,78 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 from dsh_audit.capture import CaptureArchive
-from dsh_audit.capture.exchange import BodyDigest, Exchange, ExchangeKind, Fidelity
+from dsh_audit.capture.exchange import Exchange
 from dsh_audit.deployment import Deployment, Used
-from dsh_audit.dispatch.model import WireCount
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Where, sort_findings
 from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import LogStats, SessionLog
-from dsh_audit.replay.body_diff import BodyDiff, UnloggedField, Verdict, diff_body
-from dsh_audit.replay.pairing import Candidate, Pair, pair_exchanges
-from dsh_audit.replay.pairing.matching import BodyKey
-from dsh_audit.replay.session_replay import Rebuilt, Replay
+from dsh_audit.replay.body_diff import Verdict, diff_body
+from dsh_audit.replay.judge import PairResult, judge
+from dsh_audit.replay.pairing import Pair, Seen, pair_exchanges
+from dsh_audit.replay.rebuilt_session import RebuiltSession, rebuild
 from dsh_audit.rules import wire as rules
 from dsh_audit.text import ecma
 from dsh_audit.text.to_json import to_json
-from dsh_audit.text.value_diff import ValueChange
-from dsh_audit.wire.body import Body
 from dsh_audit.wire.constants import CONSTANTS
 
-_ENDPOINTS: dict[str, ExchangeKind] = {
-    "deepseek-chat-completions": "chat-completions",
-    "openai-completions": "chat-completions",
-    "deepseek-messages": "messages",
-    "anthropic-messages": "messages",
-    "openai-responses": "responses",
-    "azure-openai-responses": "responses",
-    "deepseek-web-search": "search",
-}
 _COUNTED = tuple(verdict for verdict in Verdict)
 _AGREEING = (Verdict.IDENTICAL, Verdict.IDENTICAL_EXCEPT_UNLOGGED, Verdict.SAME_JSON)
 _MAX_ASSUMPTIONS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class PairResult:
-    """One row of the ``verify`` report.
-
-    Args:
-        captured: id of the exchange; None for a dispatch that no capture shows.
-        session_id: of the dispatch, or the one the exchange names.
-        rebuilt: the request; None when no dispatch explains the exchange.
-        verdict: see :class:`~dsh_audit.replay.body_diff.Verdict`, or ``not-checked``.
-        diff: the comparison; None when nothing was compared.
-        notes: one line each.
-        size_bytes: of the replayed body with its extension fields; None where nothing was compared.
-    """
-
-    captured: str | None
-    session_id: str | None
-    rebuilt: Rebuilt | None
-    verdict: str
-    diff: BodyDiff | None = None
-    notes: tuple[str, ...] = ()
-    size_bytes: int | None = None
-
-    JSON: ClassVar = (
-        "captured session_id request=rebuilt.index verdict first_difference=diff.first_difference unlogged changes "
-        "notes"
-    )
-
-    @property
-    def unlogged(self) -> tuple[UnloggedField, ...]:
-        """Members of the captured body that the log cannot explain."""
-        return () if self.diff is None else self.diff.unlogged
-
-    @property
-    def changes(self) -> tuple[ValueChange, ...]:
-        """Values that differ."""
-        return () if self.diff is None else self.diff.changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,29 +52,6 @@ class VerifyReport:
         return counts
 
 
-@dataclass(slots=True)
-class _Session:
-    log: SessionLog
-    replay: Replay
-    rebuilt: list[Rebuilt] = field(default_factory=list)
-    bodies: list[tuple[Body, ...]] = field(default_factory=list)
-
-    def candidates(self) -> list[Candidate]:
-        return [
-            Candidate(
-                index=rebuilt.index,
-                session_id=self.log.session_id,
-                kind=rebuilt.request.dispatch.kind,
-                endpoint=_ENDPOINTS.get(rebuilt.encoded.protocol),
-                wire_min=rebuilt.request.dispatch.wire.minimum,
-                wire_max=rebuilt.request.dispatch.wire.maximum,
-                keys=tuple(BodyKey.of(body) for body in bodies),
-                load_body=bodies.__getitem__,
-            )
-            for rebuilt, bodies in zip(self.rebuilt, self.bodies, strict=True)
-        ]
-
-
 def verify(
     histories: Sequence[SessionHistory],
     archives: Sequence[CaptureArchive],
@@ -142,14 +69,15 @@ def verify(
         findings: made while the inputs were opened.
     """
     exchanges = [exchange for archive in archives for exchange in archive.exchanges]
-    found = [*findings, *(finding for archive in archives for finding in archive.findings)]
+    found = [*findings]
     deployment = learn_constants(deployment, exchanges)
-    sessions: dict[str, _Session] = {}
+    sessions: dict[str, RebuiltSession] = {}
     for history in histories:
-        session = _rebuild(history, deployment, through)
+        session = rebuild(history, deployment, through)
         found += session.replay.findings
         found += _keep_longest(sessions, session)
     results = _pair_and_learn(exchanges, sessions)
+    found += [finding for archive in archives for finding in archive.findings]
     found += [finding for result in results for finding in _findings(result, sessions)]
     found += _missing(results, sessions)
     found += _nothing_compared(results, sessions)
@@ -162,22 +90,22 @@ def verify(
     )
 
 
-def _pair_and_learn(exchanges: Sequence[Exchange], sessions: dict[str, _Session]) -> list[PairResult]:
+def _pair_and_learn(exchanges: Sequence[Exchange], sessions: dict[str, RebuiltSession]) -> list[PairResult]:
     """Judge every pair; where a body differs, try what else the log allows, and keep what the capture proves."""
+    seen: Seen = {}
     for _ in range(_MAX_ASSUMPTIONS):
-        pairs = pair_exchanges(exchanges, {ident: session.candidates() for ident, session in sessions.items()})
-        results = [_judge(pair, sessions) for pair in pairs]
+        pairs = pair_exchanges(exchanges, {ident: session.candidates() for ident, session in sessions.items()}, seen)
+        results = [judge(pair, sessions) for pair in pairs]
         proven = _prove(pairs, results, sessions)
         if not proven:
             break
         for ident, assumed in proven.items():
-            replay = sessions[ident].replay
-            sessions[ident] = _rebuild(replay.history, replay.deployment, replay.through, (*replay.assumed, *assumed))
+            sessions[ident].adopt(assumed)
     return results
 
 
 def _prove(
-    pairs: Sequence[Pair], results: Sequence[PairResult], sessions: Mapping[str, _Session]
+    pairs: Sequence[Pair], results: Sequence[PairResult], sessions: Mapping[str, RebuiltSession]
 ) -> dict[str, tuple[Used, ...]]:
     """Session → assumptions under which its first differing request is the captured one."""
     proven: dict[str, tuple[Used, ...]] = {}
@@ -198,23 +126,11 @@ def _prove(
     return proven
 
 
-def _used(session: _Session) -> Iterable[Any]:
+def _used(session: RebuiltSession) -> Iterable[Any]:
     return (item for rebuilt in session.rebuilt for item in rebuilt.encoded.unlogged)
 
 
-def _rebuild(
-    history: SessionHistory, deployment: Deployment, through: int | None, assumed: tuple[Used, ...] = ()
-) -> _Session:
-    session = _Session(history.current, Replay(history, deployment, through, assumed))
-    for rebuilt in session.replay:
-        others = (session.replay.encoder.encode(other).body for other in rebuilt.others)
-        bodies = (rebuilt.encoded.body, *others)
-        session.rebuilt.append(rebuilt)
-        session.bodies.append(tuple(body for body in bodies if body is not None))
-    return session
-
-
-def _keep_longest(sessions: dict[str, _Session], session: _Session) -> list[Finding]:
+def _keep_longest(sessions: dict[str, RebuiltSession], session: RebuiltSession) -> list[Finding]:
     """Enter a session; of two with one id the longer log stays."""
     ident = session.log.session_id
     other = sessions.get(ident)
@@ -256,54 +172,7 @@ def _last_texts(body: bytes | None) -> list[str]:
     return [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
 
 
-def _judge(pair: Pair, sessions: Mapping[str, _Session]) -> PairResult:
-    """The verdict on one pair."""
-    exchange, candidate = pair.exchange, pair.candidate
-    captured = None if exchange is None else exchange.id
-    if candidate is None:
-        named = None if exchange is None else exchange.session_id
-        return PairResult(captured, named, None, pair.status, None, pair.notes)
-    session = sessions[candidate.session_id]
-    rebuilt = session.rebuilt[candidate.index]
-    if exchange is None:
-        wire = rebuilt.request.dispatch.wire
-        notes = (*pair.notes, f"{_count(wire)} sent: {wire.reason}")
-        return PairResult(None, candidate.session_id, rebuilt, pair.status, None, notes)
-    body, bodies = exchange.read_body(), session.bodies[candidate.index]
-    if body is None and exchange.digest is not None and bodies:
-        replayed = rebuilt.extended(bodies[pair.alternative]).body
-        verdict, note = _judge_digest(exchange.digest, replayed)
-        notes = (*pair.notes, note)
-        return PairResult(captured, candidate.session_id, rebuilt, verdict, None, notes, replayed.size_bytes)
-    if body is None or not bodies:
-        why = ("the capture has no body",) if body is None and exchange.digest is None else rebuilt.encoded.why
-        return PairResult(captured, candidate.session_id, rebuilt, "not-checked", None, (*pair.notes, *why))
-    is_exact = exchange.fidelity in (Fidelity.RAW, Fidelity.TEXT)
-    extension = rebuilt.extended(bodies[pair.alternative], body if is_exact else None)
-    diff = diff_body(body, extension.body, exchange.fidelity)
-    notes = (*pair.notes, *extension.notes, *diff.notes)
-    size = extension.body.size_bytes
-    return PairResult(captured, candidate.session_id, rebuilt, str(diff.verdict), diff, notes, size)
-
-
-def _count(wire: WireCount) -> str:
-    """How many requests a dispatch sent, in words."""
-    if wire.minimum != wire.maximum:
-        return f"{wire.minimum} to {wire.maximum} requests"
-    return f"{wire.minimum} request" if wire.minimum == 1 else f"{wire.minimum} requests"
-
-
-def _judge_digest(digest: BodyDigest, replayed: Body) -> tuple[str, str]:
-    """Verdict and note on a body of which only size and digest were captured."""
-    if (digest.size_bytes, digest.sha256) == (replayed.size_bytes, replayed.sha256()):
-        return str(Verdict.IDENTICAL), "compared by size and SHA-256"
-    if digest.size_bytes > replayed.size_bytes:
-        extra = digest.size_bytes - replayed.size_bytes
-        return "not-checked", f"only a digest was captured; {extra} bytes more may be members that no log explains"
-    return str(Verdict.DIFFERENT), "size or SHA-256 differs; no body was captured to show where"
-
-
-def _findings(result: PairResult, sessions: Mapping[str, _Session]) -> list[Finding]:
+def _findings(result: PairResult, sessions: Mapping[str, RebuiltSession]) -> list[Finding]:
     session = None if result.session_id is None else sessions.get(result.session_id)
     where = Where(
         source=None if session is None else session.log.source.label,
@@ -321,7 +190,7 @@ def _findings(result: PairResult, sessions: Mapping[str, _Session]) -> list[Find
     return []
 
 
-def _missing(results: Iterable[PairResult], sessions: Mapping[str, _Session]) -> list[Finding]:
+def _missing(results: Iterable[PairResult], sessions: Mapping[str, RebuiltSession]) -> list[Finding]:
     """One finding a session for the requests that its log proves and no capture shows."""
     missing: dict[str, list[int]] = {}
     for result in results:
@@ -339,7 +208,7 @@ def _missing(results: Iterable[PairResult], sessions: Mapping[str, _Session]) ->
     return findings
 
 
-def _nothing_compared(results: Sequence[PairResult], sessions: Mapping[str, _Session]) -> list[Finding]:
+def _nothing_compared(results: Sequence[PairResult], sessions: Mapping[str, RebuiltSession]) -> list[Finding]:
     """A finding when requests were captured and requests were sent, and still no two of them were compared."""
     compared = any(result.verdict in (*_AGREEING, Verdict.DIFFERENT, Verdict.UNEXPLAINED) for result in results)
     captured = sum(result.captured is not None for result in results)

@@ -7,7 +7,8 @@ from typing import Any
 
 from dsh_audit.audit import log_json
 from dsh_audit.finding import has_errors
-from dsh_audit.replay.verification import PairResult, VerifyReport
+from dsh_audit.replay.judge import PairResult
+from dsh_audit.replay.verification import VerifyReport
 from dsh_audit.report import text
 from dsh_audit.report.model import Case, Outcome, Report, build_report
 from dsh_audit.rules import wire as rules

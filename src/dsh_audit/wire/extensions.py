@@ -59,6 +59,12 @@ class Extension:
     used: tuple[Used, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def fields(self) -> frozenset[str]:
+        """Names of the extension fields in it."""
+        found = ((session_log_field.FIELD, self.span), (plugin_packages.FIELD, self.used))
+        return frozenset(name for name, holds in found if holds)
+
 
 class Extensions:
     """Rebuilds the extension fields of one session's requests; ask in about the order of the log.
@@ -84,11 +90,15 @@ class Extensions:
             encoded: its base body.
             captured: the body as captured; it decides what the log leaves open.
         """
+        assert encoded.body is not None
+        return self.extend_rest(request, encoded, None if captured is None else _tail(captured, encoded.body))
+
+    def extend_rest(self, request: Request, encoded: Encoded, tail: bytes | None) -> Extension:
+        """The same, by what follows the base body's last member in the captured one, the closing brace included."""
         body = encoded.body
         assert body is not None
         if encoded.protocol not in (CHAT, MESSAGES):
             return Extension(body)
-        tail = None if captured is None else _tail(captured, body)
         notes: list[str] = []
         span = self._choose(request, tail, notes)
         members: list[Fragment] = []
@@ -100,6 +110,15 @@ class Extensions:
         has_log = bool(members) and members[0].data.startswith(_LOG_MEMBER)
         extended = body.extended(members) if members else body
         return Extension(extended, span if has_log else None, tuple(used), tuple(notes))
+
+    def confirm(self, request: Request, span: Span | None, rest: bytes) -> tuple[str, ...]:
+        """Notes on a captured body that starts with the one that the log gives; ``rest`` follows its last member."""
+        notes: list[str] = []
+        if span is not None:
+            self._allow(request, span, notes)
+        if not isinstance(self._packages, list):
+            list(self._packages_member([], rest, notes))
+        return tuple(notes)
 
     def spans(self, request: Request) -> Iterator[Span]:
         """The ranges that a request's session log can have had by the log alone, best first; none: no field."""

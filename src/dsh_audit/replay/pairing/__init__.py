@@ -6,6 +6,6 @@ dispatches; sessions: who belongs to which session.
 
 from dsh_audit.replay.pairing.matching import BodyKey
 from dsh_audit.replay.pairing.order import Candidate, Pair
-from dsh_audit.replay.pairing.sessions import pair_exchanges
+from dsh_audit.replay.pairing.sessions import Seen, pair_exchanges
 
-__all__ = ["BodyKey", "Candidate", "Pair", "pair_exchanges"]
+__all__ = ["BodyKey", "Candidate", "Pair", "Seen", "pair_exchanges"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -12,7 +12,13 @@ import orjson
 from dsh_audit.events import Json
 from dsh_audit.replay.body_diff import EXTENSION_FIELDS, MAX_PARSED_BYTES
 from dsh_audit.text import ecma
+from dsh_audit.text.pointer import common_start
 from dsh_audit.wire.body import Body
+
+MAX_REST_BYTES = 1 << 20
+"""Longer ends of captured bodies are read again when they are judged."""
+
+_EXTENSION_STARTS = tuple(b',"' + name.encode() + b'":' for name in EXTENSION_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +38,25 @@ class KeyFinder:
     """Recognises captured bodies that start with one of many rebuilt ones.
 
     A captured body is a rebuilt body, or that body without its closing brace and with further members. One
-    hash runs over the captured bytes and is read off at each size in question: linear in the body.
+    hash runs over the captured bytes and is read off at each size in question: linear in the body. The whole body and
+    the places before known extension fields come first, and mostly end the search.
     """
 
     def __init__(self, keys: Iterable[BodyKey]) -> None:
         self._keys = set(keys)
         self._sizes = sorted({key.size_bytes for key in self._keys if key.size_bytes > 1})
+        self._known = set(self._sizes)
 
     def find(self, captured: bytes) -> BodyKey | None:
         """The longest rebuilt body that explains the captured one."""
+        likely = {len(captured), *(captured.rfind(name) + 1 for name in _EXTENSION_STARTS)}
+        return self._find(captured, sorted(likely & self._known)) or self._find(captured, self._sizes)
+
+    def _find(self, captured: bytes, sizes: Sequence[int]) -> BodyKey | None:
         found: BodyKey | None = None
         digest, at = hashlib.sha256(), 0
         view = memoryview(captured)
-        for size in self._sizes[: bisect_right(self._sizes, len(captured))]:
+        for size in sizes[: bisect_right(sizes, len(captured))]:
             if size < len(captured) and captured[size - 1] != 0x2C:
                 continue
             digest.update(view[at : size - 1])
@@ -57,10 +69,79 @@ class KeyFinder:
         return found
 
 
-def value_key(body: bytes) -> str | None:
-    """A digest that is equal for bodies with the same JSON value, key order and extension fields aside.
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The rebuilt body that a captured one starts with.
 
-    None when the body is no JSON object or too large to parse.
+    Args:
+        key: of the base body.
+        whole: of that body with the extension fields that the log gives, where they agree as well.
+        rest: what follows the last member of ``whole``, else of ``key``: a brace, or a comma and further members; None
+            when it is too long to be kept.
+        size_bytes: of the captured body.
+    """
+
+    key: BodyKey
+    whole: BodyKey | None
+    rest: bytes | None
+    size_bytes: int
+
+
+def match_body(captured: bytes, finder: KeyFinder, bases: Mapping[BodyKey, BodyKey]) -> Match | None:
+    """What a captured body starts with.
+
+    Args:
+        finder: knows base bodies and extended ones.
+        bases: key of an extended body → that of its base.
+    """
+    found = finder.find(captured)
+    if found is None:
+        return None
+    rest = captured[found.size_bytes - 1 :] if len(captured) - found.size_bytes < MAX_REST_BYTES else None
+    base = bases.get(found)
+    return Match(base or found, None if base is None else found, rest, len(captured))
+
+
+class PrefixMeter:
+    """How much of one captured body is the start of each of many rebuilt ones.
+
+    Rebuilt bodies share their fragments, so what was compared for one of them is not compared again for the next.
+    """
+
+    def __init__(self, captured: bytes) -> None:
+        self.captured = captured
+        self._runs: dict[tuple[int, bytes], tuple[int, int]] = {}
+
+    def common(self, body: Body) -> int:
+        """Bytes at the start that are the same."""
+        head = b"".join(fragment.data for fragment in body.head)
+        if not self.captured.startswith(head):
+            return common_start(self.captured[: len(head)], head)
+        at = len(head) + self._run(body, head)
+        if at < len(head) + body.run.size(body.count):
+            return at
+        tail = b"".join(fragment.data for fragment in body.tail)
+        return at + common_start(self.captured[at : at + len(tail)], tail)
+
+    def _run(self, body: Body, head: bytes) -> int:
+        """Equal bytes in the shared middle."""
+        count, same = self._runs.get((id(body.run), head), (0, 0))
+        if count < body.count and same == body.run.size(count):
+            for fragment in body.run.first(body.count)[count:]:
+                at = len(head) + same
+                if not self.captured.startswith(fragment.data, at):
+                    same += common_start(self.captured[at : at + len(fragment.data)], fragment.data)
+                    break
+                same, count = same + len(fragment.data), count + 1
+            self._runs[id(body.run), head] = count, same
+        return min(same, body.run.size(body.count))
+
+
+def value_key(body: bytes) -> BodyKey | None:
+    """Equal for bodies with the same JSON value, key order and extension fields aside.
+
+    Its size is that of the value as JavaScript prints it, so of the rebuilt body that has this value: a body of another
+    size needs no comparison. None when the body is no JSON object or too large to parse.
     """
     if len(body) > MAX_PARSED_BYTES:
         return None
@@ -72,7 +153,7 @@ def value_key(body: bytes) -> str | None:
         return None
     for name in EXTENSION_FIELDS:
         value.pop(name, None)
-    return hashlib.sha256(_print_sorted(value)).hexdigest()
+    return BodyKey(len(ecma.stringify(value)), hashlib.sha256(_print_sorted(value)).hexdigest())
 
 
 def _print_sorted(value: Json) -> bytes:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from dsh_audit.capture.exchange import Exchange, ExchangeKind
-from dsh_audit.replay.body_diff import common_prefix
 from dsh_audit.replay.pairing.alignment import MAX_CELLS, choose, gaps, longest_increasing, pair_equal, pair_in_order
-from dsh_audit.replay.pairing.matching import BodyKey, value_key
+from dsh_audit.replay.pairing.matching import BodyKey, Match, PrefixMeter, value_key
 from dsh_audit.wire.body import Body
 
 CandidateKind: TypeAlias = Literal["step", "title", "compaction", "web-search"]
 Status: TypeAlias = Literal["paired", "unexplained", "other", "not-captured"]
-Evidence: TypeAlias = Literal["bytes", "digest", "json", "order"]
+Evidence: TypeAlias = Literal["bytes", "json", "order"]
 
 _MAX_SIZE_CELLS = 1_000_000
 _REQUIRED_BONUS = 0.01
@@ -31,7 +31,7 @@ class Candidate:
         wire_max: requests that it allows; candidates with 0 are ignored.
         keys: of its body and of the alternatives to it, best first; empty when nothing could be rebuilt.
         load_body: gives the body of one of the keys by its place; None when it is gone.
-        matches: recognises a captured body that cannot be rebuilt (known by digest only).
+        wholes: for each key that of the body with the extension fields that the log gives; None where there are none.
     """
 
     index: int
@@ -42,7 +42,7 @@ class Candidate:
     wire_max: int
     keys: tuple[BodyKey, ...] = ()
     load_body: Callable[[int], Body | None] = field(default=lambda _: None, repr=False, compare=False)
-    matches: Callable[[bytes], bool] | None = field(default=None, repr=False, compare=False)
+    wholes: tuple[BodyKey | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class Pair:
         alternative: which of the candidate's keys matched; 0 when none did.
         evidence: why the two were paired.
         notes: one line each.
+        match: the rebuilt body that the captured one starts with.
     """
 
     status: Status
@@ -65,6 +66,7 @@ class Pair:
     alternative: int = 0
     evidence: Evidence | None = None
     notes: tuple[str, ...] = ()
+    match: Match | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +74,23 @@ class Captured:
     """A captured request of a session.
 
     Args:
-        key: of the rebuilt body that its bytes start with.
+        match: the rebuilt body that its bytes start with.
         size_bytes: of its body; None when it has none.
     """
 
     exchange: Exchange
-    key: BodyKey | None
+    match: Match | None
     size_bytes: int | None
+
+    @property
+    def key(self) -> BodyKey | None:
+        """Of the base body that its bytes start with."""
+        return None if self.match is None else self.match.key
+
+    @property
+    def whole(self) -> BodyKey | None:
+        """Of that body with its extension fields, where the bytes go on so."""
+        return None if self.match is None else self.match.whole
 
 
 class Stream:
@@ -88,11 +100,13 @@ class Stream:
         self._captured = captured
         self._candidates = candidates
         self._found: dict[int, tuple[int, int, Evidence]] = {}
+        self._meter: tuple[int, PrefixMeter] | None = None
 
     def pair(self) -> dict[int, Pair]:
         """id of the exchange → its pair."""
-        self._by_bytes()
-        self._by_digest()
+        # Attempts of one step have equal base bodies, and each its own part of the log behind them.
+        self._by_key([item.whole for item in self._captured], attrgetter("wholes"))
+        self._by_key([item.key for item in self._captured], attrgetter("keys"))
         self._by_value()
         self._by_order()
         self._repeated()
@@ -108,24 +122,14 @@ class Stream:
     def _is_required(self, right: int) -> bool:
         return self._candidates[right].wire_min > 0
 
-    def _by_bytes(self) -> None:
-        required = [candidate.wire_min > 0 for candidate in self._candidates]
-        keys = [item.key for item in self._captured]
-        for left, right in pair_equal(keys, [candidate.keys for candidate in self._candidates], required):
-            key = keys[left]
-            assert key is not None
-            self._found[left] = (right, self._candidates[right].keys.index(key), "bytes")
-
-    def _by_digest(self) -> None:
-        for right in self._right():
-            matches = self._candidates[right].matches
-            if matches is None:
-                continue
-            for left in self._left():
-                body = self._captured[left].exchange.read_body()
-                if body is not None and matches(body):
-                    self._found[left] = (right, 0, "digest")
-                    break
+    def _by_key(
+        self, keys: Sequence[BodyKey | None], offers: Callable[[Candidate], tuple[BodyKey | None, ...]]
+    ) -> None:
+        lefts, rights = self._left(), self._right()
+        offered = [offers(self._candidates[right]) for right in rights]
+        required = [self._is_required(right) for right in rights]
+        for left, right in pair_equal([keys[left] for left in lefts], offered, required):
+            self._found[lefts[left]] = (rights[right], offered[right].index(keys[lefts[left]]), "bytes")
 
     def _by_value(self) -> None:
         lefts, rights = self._left(), self._right()
@@ -133,14 +137,15 @@ class Stream:
             return
         bodies = (self._captured[left].exchange.read_body() for left in lefts)
         keys = [None if body is None else value_key(body) for body in bodies]
-        offers = [list(self._value_keys(right)) for right in rights]
+        sizes = {key.size_bytes for key in keys if key is not None}
+        offers = [list(self._value_keys(right, sizes)) for right in rights]
         for left, right in pair_equal(keys, offers, [self._is_required(right) for right in rights]):
             self._found[lefts[left]] = (rights[right], offers[right].index(keys[left]), "json")
 
-    def _value_keys(self, right: int) -> Iterator[str | None]:
+    def _value_keys(self, right: int, sizes: Container[int]) -> Iterator[BodyKey | None]:
         candidate = self._candidates[right]
-        for place in range(len(candidate.keys)):
-            body = candidate.load_body(place)
+        for place, key in enumerate(candidate.keys):
+            body = candidate.load_body(place) if key.size_bytes in sizes else None
             yield None if body is None else value_key(body.to_bytes())
 
     def _by_order(self) -> None:
@@ -184,10 +189,12 @@ class Stream:
 
     def _likeness(self, left: int, right: int) -> float:
         """Share of the longer body that both begin with; a little more for a dispatch that did send."""
-        body, other = self._captured[left].exchange.read_body(), self._load(right)
+        if self._meter is None or self._meter[0] != left:
+            self._meter = left, PrefixMeter(self._captured[left].exchange.read_body() or b"")
+        meter, other = self._meter[1], self._load(right)
         share = 0.0
-        if body and other is not None:
-            share = common_prefix(body, other) / max(len(body), other.size_bytes)
+        if meter.captured and other is not None:
+            share = meter.common(other) / max(len(meter.captured), other.size_bytes)
         return share * (1 - _REQUIRED_BONUS) + _REQUIRED_BONUS * self._is_required(right)
 
     def _size_likeness(self, left: int, right: int) -> float:
@@ -220,7 +227,7 @@ class Stream:
             return Pair("unexplained", item.exchange, notes=("no body was captured",))
         if right < 0:
             return Pair("unexplained", item.exchange, notes=self._why_not(item))
-        return Pair("paired", item.exchange, self._candidates[right], place, evidence)
+        return Pair("paired", item.exchange, self._candidates[right], place, evidence, match=item.match)
 
     def _why_not(self, item: Captured) -> tuple[str, ...]:
         same = [candidate.index for candidate in self._candidates if item.key in candidate.keys]

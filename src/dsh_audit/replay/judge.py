@@ -1,0 +1,153 @@
+"""The verdict on one pair of a captured request and a dispatch.
+
+A body that starts with a rebuilt one, as the hash that pairing ran over it has shown, is judged by what follows; only
+bodies that differ are read again. Source: spec dispatch 8, wire-deepseek 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from dsh_audit.capture.exchange import BodyDigest, Exchange, Fidelity
+from dsh_audit.dispatch.model import WireCount
+from dsh_audit.replay.body_diff import BodyDiff, UnloggedField, Verdict, diff_body, diff_rest
+from dsh_audit.replay.pairing import Pair
+from dsh_audit.replay.pairing.matching import BodyKey, Match
+from dsh_audit.replay.rebuilt_session import RebuiltSession
+from dsh_audit.replay.session_replay import Rebuilt
+from dsh_audit.text.value_diff import ValueChange
+from dsh_audit.wire.extensions import Extension
+
+_EXACT = (Fidelity.RAW, Fidelity.TEXT)
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """One row of the ``verify`` report.
+
+    Args:
+        captured: id of the exchange; None for a dispatch that no capture shows.
+        session_id: of the dispatch, or the one the exchange names.
+        rebuilt: the request; None when no dispatch explains the exchange.
+        verdict: see :class:`~dsh_audit.replay.body_diff.Verdict`, or ``not-checked``.
+        diff: the comparison; None when nothing was compared.
+        notes: one line each.
+        size_bytes: of the replayed body with its extension fields; None where nothing was compared.
+    """
+
+    captured: str | None
+    session_id: str | None
+    rebuilt: Rebuilt | None
+    verdict: str
+    diff: BodyDiff | None = None
+    notes: tuple[str, ...] = ()
+    size_bytes: int | None = None
+
+    JSON: ClassVar = (
+        "captured session_id request=rebuilt.index verdict first_difference=diff.first_difference unlogged changes "
+        "notes"
+    )
+
+    @property
+    def unlogged(self) -> tuple[UnloggedField, ...]:
+        """Members of the captured body that the log cannot explain."""
+        return () if self.diff is None else self.diff.unlogged
+
+    @property
+    def changes(self) -> tuple[ValueChange, ...]:
+        """Values that differ."""
+        return () if self.diff is None else self.diff.changes
+
+
+def judge(pair: Pair, sessions: Mapping[str, RebuiltSession]) -> PairResult:
+    """The verdict on one pair."""
+    exchange, candidate = pair.exchange, pair.candidate
+    captured = None if exchange is None else exchange.id
+    if candidate is None:
+        named = None if exchange is None else exchange.session_id
+        return PairResult(captured, named, None, pair.status, None, pair.notes)
+    session = sessions[candidate.session_id]
+    rebuilt = session.rebuilt[candidate.index]
+    if exchange is None:
+        wire = rebuilt.request.dispatch.wire
+        notes = (*pair.notes, f"{_count(wire)} sent: {wire.reason}")
+        return PairResult(None, candidate.session_id, rebuilt, pair.status, None, notes)
+    result = PairResult(captured, candidate.session_id, rebuilt, "not-checked", None, pair.notes)
+    return _judge_match(pair, session, result) or _judge_body(exchange, pair.alternative, session, result)
+
+
+def _judge_match(pair: Pair, session: RebuiltSession, result: PairResult) -> PairResult | None:
+    """The verdict on a body that starts with the rebuilt one; None when only the whole body can tell."""
+    match, exchange, rebuilt = pair.match, pair.exchange, result.rebuilt
+    assert exchange is not None and rebuilt is not None
+    if match is None or match.rest is None or pair.evidence != "bytes" or exchange.fidelity not in _EXACT:
+        return None
+    base = session.bodies[rebuilt.index][pair.alternative]
+    whole = session.wholes[rebuilt.index][pair.alternative]
+    if BodyKey.of(base) != match.key:
+        return None
+    if match.whole is not None:
+        if whole is None or whole.key != match.whole:
+            return None
+        notes = rebuilt.extensions.confirm(rebuilt.request, whole.span, match.rest)
+        size, fields, rest = whole.key.size_bytes, whole.fields, match.rest
+    else:
+        encoded = replace(rebuilt.encoded, body=base)
+        extension = rebuilt.extensions.extend_rest(rebuilt.request, encoded, match.rest)
+        after = _after(extension, match)
+        if after is None:
+            return None
+        notes, size, fields, rest = extension.notes, extension.body.size_bytes, extension.fields, after
+    diff = diff_rest(rest, size - 1, base, fields, exchange.fidelity)
+    if diff is None:
+        return None
+    return replace(
+        result, verdict=str(diff.verdict), diff=diff, notes=(*pair.notes, *notes, *diff.notes), size_bytes=size
+    )
+
+
+def _after(extension: Extension, match: Match) -> bytes | None:
+    """What follows the extension fields in a captured body; None when it does not have them so."""
+    assert match.rest is not None
+    extra = extension.body.size_bytes - match.key.size_bytes
+    tail = b"".join(fragment.data for fragment in extension.body.tail)
+    expected = tail[len(tail) - extra - 1 : -1]
+    return match.rest[extra:] if match.rest.startswith(expected) else None
+
+
+def _judge_body(exchange: Exchange, place: int, session: RebuiltSession, result: PairResult) -> PairResult:
+    """The verdict by the whole body, or by what the capture kept of it."""
+    rebuilt = result.rebuilt
+    assert rebuilt is not None
+    body, bodies = exchange.read_body(), session.bodies[rebuilt.index]
+    if body is None and exchange.digest is not None and bodies:
+        whole = session.wholes[rebuilt.index][place]
+        key = BodyKey.of(bodies[place]) if whole is None else whole.key
+        verdict, note = _judge_digest(exchange.digest, key)
+        return replace(result, verdict=verdict, notes=(*result.notes, note), size_bytes=key.size_bytes)
+    if body is None or not bodies:
+        why = ("the capture has no body",) if body is None and exchange.digest is None else rebuilt.encoded.why
+        return replace(result, notes=(*result.notes, *why))
+    extension = rebuilt.extended(bodies[place], body if exchange.fidelity in _EXACT else None)
+    diff = diff_body(body, extension.body, exchange.fidelity)
+    notes = (*result.notes, *extension.notes, *diff.notes)
+    return replace(result, verdict=str(diff.verdict), diff=diff, notes=notes, size_bytes=extension.body.size_bytes)
+
+
+def _count(wire: WireCount) -> str:
+    """How many requests a dispatch sent, in words."""
+    if wire.minimum != wire.maximum:
+        return f"{wire.minimum} to {wire.maximum} requests"
+    return f"{wire.minimum} request" if wire.minimum == 1 else f"{wire.minimum} requests"
+
+
+def _judge_digest(digest: BodyDigest, replayed: BodyKey) -> tuple[str, str]:
+    """Verdict and note on a body of which only size and digest were captured."""
+    if (digest.size_bytes, digest.sha256) == (replayed.size_bytes, replayed.sha256):
+        return str(Verdict.IDENTICAL), "compared by size and SHA-256"
+    if digest.size_bytes > replayed.size_bytes:
+        extra = digest.size_bytes - replayed.size_bytes
+        return "not-checked", f"only a digest was captured; {extra} bytes more may be members that no log explains"
+    return str(Verdict.DIFFERENT), "size or SHA-256 differs; no body was captured to show where"

@@ -1,0 +1,132 @@
+"""One session for a comparison with captures: its requests, their bodies, and what is learnt about both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from dsh_audit.capture.exchange import ExchangeKind
+from dsh_audit.deployment import Deployment, Used
+from dsh_audit.log.generations import SessionHistory
+from dsh_audit.log.session_log import SessionLog
+from dsh_audit.replay.pairing import BodyKey, Candidate
+from dsh_audit.replay.session_replay import Rebuilt, Replay
+from dsh_audit.wire.body import Body
+from dsh_audit.wire.extensions import Span
+from dsh_audit.wire.session import SessionEncoder
+
+_ENDPOINTS: dict[str, ExchangeKind] = {
+    "deepseek-chat-completions": "chat-completions",
+    "openai-completions": "chat-completions",
+    "deepseek-messages": "messages",
+    "anthropic-messages": "messages",
+    "openai-responses": "responses",
+    "azure-openai-responses": "responses",
+    "deepseek-web-search": "search",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A body with the extension fields that the log and the deployment give, as far as a comparison needs it.
+
+    Args:
+        key: its size and digest.
+        span: of the session log in it.
+        fields: names of the extension fields.
+    """
+
+    key: BodyKey
+    span: Span | None
+    fields: frozenset[str]
+
+
+@dataclass(slots=True)
+class RebuiltSession:
+    """The requests of one session; bodies share their bytes, so they cost what is new in each.
+
+    Attributes:
+        bodies: for each request the body of the likeliest reading of the log, then those of the others.
+        wholes: the same with extension fields; None where a request has none.
+    """
+
+    replay: Replay
+    rebuilt: list[Rebuilt] = field(default_factory=list)
+    bodies: list[tuple[Body, ...]] = field(default_factory=list)
+    wholes: list[tuple[Whole | None, ...]] = field(default_factory=list)
+    assumed: tuple[Used, ...] = ()
+
+    @property
+    def log(self) -> SessionLog:
+        """The current generation."""
+        return self.replay.history.current
+
+    def candidates(self) -> list[Candidate]:
+        """The dispatches as pairing takes them."""
+        return [
+            Candidate(
+                index=rebuilt.index,
+                session_id=self.log.session_id,
+                kind=rebuilt.request.dispatch.kind,
+                endpoint=_ENDPOINTS.get(rebuilt.encoded.protocol),
+                wire_min=rebuilt.request.dispatch.wire.minimum,
+                wire_max=rebuilt.request.dispatch.wire.maximum,
+                keys=tuple(BodyKey.of(body) for body in bodies),
+                load_body=bodies.__getitem__,
+                wholes=tuple(None if whole is None else whole.key for whole in wholes),
+            )
+            for rebuilt, bodies, wholes in zip(self.rebuilt, self.bodies, self.wholes, strict=True)
+        ]
+
+    def adopt(self, assumed: Iterable[Used]) -> None:
+        """Use values that a capture has proven; bodies are written again from the first one that rests on them.
+
+        The log is not folded again. The encoders see all requests of a generation, since some settings of the later
+        ones follow from the earlier ones.
+        """
+        fresh = tuple(assumed)
+        names = {used.name for used in fresh}
+        self.assumed = (*self.assumed, *fresh)
+        for _, group in groupby(self.rebuilt, key=lambda rebuilt: rebuilt.log):
+            rows = list(group)
+            if any(used.name in names for row in rows for used in row.encoded.unlogged):
+                self._encode_again(rows, names)
+
+    def _encode_again(self, rows: list[Rebuilt], names: set[str]) -> None:
+        encoder = self.replay.encoder = SessionEncoder(self.replay.deployment, self.assumed)
+        is_touched = False
+        for row in rows:
+            encoded = self.replay.claimed(encoder.encode(row.request), row.request.dispatch, row.log)
+            bodies = encoded.body, *(encoder.encode(other).body for other in row.others)
+            is_touched = is_touched or any(used.name in names for used in row.encoded.unlogged)
+            if is_touched:
+                self.rebuilt[row.index] = replace(row, encoded=encoded)
+                self.bodies[row.index], self.wholes[row.index] = _known(self.rebuilt[row.index], bodies)
+
+    def take(self, rebuilt: Rebuilt) -> None:
+        """Enter the next request of the replay."""
+        others = (self.replay.encoder.encode(other).body for other in rebuilt.others)
+        bodies, wholes = _known(rebuilt, (rebuilt.encoded.body, *others))
+        self.rebuilt.append(rebuilt)
+        self.bodies.append(bodies)
+        self.wholes.append(wholes)
+
+
+def rebuild(history: SessionHistory, deployment: Deployment, through: int | None) -> RebuiltSession:
+    """All requests of a session."""
+    session = RebuiltSession(Replay(history, deployment, through))
+    for rebuilt in session.replay:
+        session.take(rebuilt)
+    return session
+
+
+def _known(rebuilt: Rebuilt, bodies: Iterable[Body | None]) -> tuple[tuple[Body, ...], tuple[Whole | None, ...]]:
+    """The bodies that are known, and each with its extension fields."""
+    known = tuple(body for body in bodies if body is not None)
+    return known, tuple(_whole(rebuilt, body) for body in known)
+
+
+def _whole(rebuilt: Rebuilt, body: Body) -> Whole | None:
+    extension = rebuilt.extended(body)
+    return None if extension.body is body else Whole(BodyKey.of(extension.body), extension.span, extension.fields)
