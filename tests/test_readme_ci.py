@@ -155,3 +155,13 @@ def test_the_hooks_exist_and_run(project: Path) -> None:
 def test_hooks_have_what_pre_commit_needs(hook: dict[str, Any]) -> None:
     assert {"id", "name", "entry", "language"} <= set(hook)
     re.compile(hook.get("files", ""))
+
+
+def test_places_for_contributors_are_there() -> None:
+    """Every file that the section names exists, and defines the name that is said to be in it."""
+    section = README.partition("\n## Adding to it\n")[2].partition("\n## ")[0]
+    source = ROOT / "src" / "dsh_audit"
+    paths = [path for path in re.findall(r"`([a-z_/]+\.py)`", section) if not path.startswith("tests/")]
+    assert len(paths) >= 9 and [path for path in paths if not (source / path).is_file()] == []
+    for name, path in re.findall(r"`([A-Za-z_]+)` in `([a-z_/]+\.py)`", section):
+        assert re.search(rf"^(def )?{name}\b", (source / path).read_text("utf-8"), re.MULTILINE), (name, path)

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from dsh_audit.cli.common import read_schema
 from tests.cli import run
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -52,6 +54,7 @@ def test_learning_finds_a_deployment_that_explains_every_body(case: Path, tmp_pa
     done = run("deployment", "learn", case / "sessions", *named, "--format", "json")
     assert done.returncode == 0, done.stdout
     report = json.loads(done.stdout)
+    Draft202012Validator(read_schema("deployment-learn")).validate(report)
     assert report["routes"] == ["toy-chat", "toy-claude", "toy-responses"]
     assert report["summary"]["identical"] == 7
     settings = {setting["name"]: setting for setting in report["settings"]}

@@ -13,9 +13,10 @@ from dsh_audit.capture import read_capture
 from dsh_audit.cli import common
 from dsh_audit.cli.verify import capture_options, read_fields
 from dsh_audit.errors import UsageError
-from dsh_audit.replay.learning import Learned, as_json, learn
+from dsh_audit.replay.learning import Learned, learn
 from dsh_audit.report.json import render_json
 from dsh_audit.report.text import clean
+from dsh_audit.text.to_json import to_json
 
 
 @click.group("deployment", short_help="Propose a deployment file from logs and captures.")
@@ -58,7 +59,7 @@ def learn_command(
     logs, _findings = common.open_many(names, session, generation)
     learned = learn([common.read_history(log, files) for log, files in logs], archives, deployment)
     common.write_output(render_json(learned.raw), output)
-    text = render_json(as_json(learned)) if output_format == "json" else _text(learned)
+    text = render_json(to_json(learned)) if output_format == "json" else _text(learned)
     common.write_output(text, None)
     summary = learned.report.summary
     sys.exit(1 if summary["different"] or summary["unexplained"] or summary["not_checked"] else 0)

@@ -29,6 +29,7 @@ _COMMANDS = (
     "uploads",
     "report",
     "golden",
+    "schema",
     "rules",
     "explain",
     "completion",

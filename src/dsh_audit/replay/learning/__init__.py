@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
 from dsh_audit.capture import CaptureArchive
 from dsh_audit.capture.exchange import Exchange, Fidelity
@@ -40,6 +40,8 @@ class LearnedSetting:
     is_set: bool
     equals: tuple[Json, ...]
 
+    JSON: ClassVar = "name value set=is_set status equals"
+
     @property
     def status(self) -> str:
         """``fixed`` by the evidence, or ``open``."""
@@ -61,6 +63,9 @@ class Learned:
     settings: tuple[LearnedSetting, ...]
     report: VerifyReport
     routes: tuple[str, ...]
+
+    SCHEMA: ClassVar = "dsh-audit/deployment-learn/1"
+    JSON: ClassVar = "schema=SCHEMA routes settings summary=report.summary"
 
 
 def learn(histories: Sequence[SessionHistory], archives: Sequence[CaptureArchive], deployment: Deployment) -> Learned:
@@ -125,23 +130,4 @@ def _thinned(rows: list[Row]) -> list[Row]:
     return rows[::step]
 
 
-def as_json(learned: Learned) -> dict[str, Any]:
-    """The ``deployment learn`` report."""
-    return {
-        "schema": "dsh-audit/deployment-learn/1",
-        "routes": list(learned.routes),
-        "settings": [
-            {
-                "name": setting.name,
-                "value": setting.value,
-                "set": setting.is_set,
-                "status": setting.status,
-                "equals": list(setting.equals),
-            }
-            for setting in learned.settings
-        ],
-        "summary": learned.report.summary,
-    }
-
-
-__all__ = ["Learned", "LearnedSetting", "Setting", "as_json", "learn"]
+__all__ = ["Learned", "LearnedSetting", "Setting", "learn"]
