@@ -93,7 +93,7 @@ EDITS: dict[str, tuple[Edit, str, str, str | None]] = {
     # cause, part of the message, pointer into the first body
     "tool-added": (add_tool, "tool-added", "tool added: weather", "/tools/3"),
     "tool-removed": (remove_tool, "tool-removed", "tool removed: echo", "/tools/1"),
-    "tools-reordered": (reorder_tools, "tools-reordered", "tools reordered: boom", "/tools/2"),
+    "tools-reordered": (reorder_tools, "tools-reordered", "tools reordered: boom", "/tools/0"),
     "tool-redefined": (redefine_tool, "tool-redefined", "tool redefined: slow", "/tools/2"),
     "prompt-edited": (edit_prompt, "prompt-edited", "system prompt edited", "/messages/0/content"),
     "effort": (change_effort, "setting-changed", 'reasoningEffort "high" → "max"', "/reasoning_effort"),

@@ -10,10 +10,11 @@ from jsonschema import Draft202012Validator
 from dsh_audit.audit import audit_drift, audit_drift_between
 from dsh_audit.checks.drift_model import DriftReport
 from dsh_audit.checks.prompt_diff import MAX_LINES, MAX_WIDTH, diff_text
-from dsh_audit.checks.tool_diff import diff_tools
+from dsh_audit.checks.tool_diff import ToolsChange, tools_change
 from dsh_audit.checks.volatile import volatile_kinds
 from dsh_audit.cli.common import read_schema
 from dsh_audit.deployment import Deployment
+from dsh_audit.difference.requests import describe_body, diff_requests
 from dsh_audit.report.drift import render_drift
 from dsh_audit.text.to_json import to_json
 from tests.toy_session import ToySession, tool
@@ -245,6 +246,10 @@ def test_diffs_are_bounded_and_cut_around_the_difference() -> None:
     assert change.shared_chars == 5000
     many = diff_text("\n".join(f"a{n}" for n in range(5000)), "\n".join(f"b{n}" for n in range(5000)))
     assert len(many.diff) == MAX_LINES and many.is_truncated
+
+
+def diff_tools(before: list[Any], after: list[Any]) -> ToolsChange:
+    return tools_change(diff_requests(*(describe_body({"tools": tools}) for tools in (before, after))))
 
 
 def test_few_tools_count_as_moved() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from dsh_audit.checks.compare_runs import compare_runs, pair_runs, split_layers
+from dsh_audit.checks.compare_runs import compare_runs, pair_runs
 from dsh_audit.checks.run_requests import RunRequest
 from dsh_audit.cli.common import read_schema
 from tests.captures import write_bundle
@@ -34,7 +34,7 @@ LAYER = {
     # edit → layer of the difference, requests that differ, the first pointer
     "tool-added": ("tools", [0, 1, 2, 3, 4], "/tools/3"),
     "tool-removed": ("tools", [0, 1, 2, 3, 4], "/tools/1"),
-    "tools-reordered": ("tools", [0, 1, 2, 3, 4], "/tools/0/function/name"),
+    "tools-reordered": ("tools", [0, 1, 2, 3, 4], "/tools/0"),
     "tool-redefined": ("tools", [0, 1, 2, 3, 4], "/tools/2/function/description"),
     "prompt-edited": ("system", [0, 1, 2, 3, 4], "/messages/0/content"),
     "effort": ("settings", [0, 1, 2, 3, 4], "/reasoning_effort"),
@@ -151,10 +151,3 @@ def test_what_is_not_known_is_not_the_same() -> None:
     assert (found.status, found.notes) == ("not-compared", ("gone",))
     (found,) = compare_runs([request("0", b"{")], [request("0", b"{}")])
     assert found.status == "not-compared"
-
-
-def test_leading_system_messages_are_the_system_layer() -> None:
-    layers = split_layers({"messages": [{"role": "system"}, {"role": "user"}], "dsh_session_log": 1, "model": "m"})
-    assert layers["system"] == {"messages": [{"role": "system"}]}
-    assert layers["messages"] == {"messages": [None, {"role": "user"}]}
-    assert layers["settings"] == {"model": "m"}

@@ -144,6 +144,7 @@ def test_the_five_states_are_distinct(log: Path, cases: Path, tmp_path: Path) ->
     (other / "gone.golden.json").write_bytes((other / "tools.golden.json").read_bytes().replace(b"sess-1", b"sess-0"))
     data = json.loads((other / "changed.golden.json").read_bytes())
     data["requests"][0]["settings"]["maxTokens"] = 1
+    data["requests"][0]["body"]["sha256"] = "0" * 64
     data["log"]["session_id"] = "sess-2"
     (other / "changed.golden.json").write_text(json.dumps(data))
     runs = tmp_path / "runs"

@@ -19,6 +19,7 @@ LAYERS = (
     ("deployment",),
     ("request",),
     ("wire",),
+    ("difference",),
     ("capture",),
     ("replay",),
     ("checks", "pricing", "golden"),

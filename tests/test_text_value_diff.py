@@ -45,15 +45,15 @@ def test_texts_are_shown_around_the_difference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("captured", "replayed", "pointer"),
+    ("captured", "replayed", "path"),
     [
-        ({"a": [{"x": 1, "y": 2}]}, {"a": [{"y": 2, "x": 1}]}, "/a/0"),
+        ({"a": [{"x": 1, "y": 2}]}, {"a": [{"y": 2, "x": 1}]}, ("a", 0)),
         ({"a": 1, "b": {"c": 1}}, {"a": 1, "b": {"c": 1}}, None),
-        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, ""),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, ()),
     ],
 )
-def test_key_order(captured: Any, replayed: Any, pointer: str | None) -> None:
-    assert first_key_order_difference(captured, replayed) == pointer
+def test_key_order(captured: Any, replayed: Any, path: Any) -> None:
+    assert first_key_order_difference(captured, replayed) == path
 
 
 def test_hash_order_does_not_show() -> None:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from dsh_audit.checks.run_requests import RunRequest
 from dsh_audit.checks.shared_prefix import first_different
+from dsh_audit.difference.requests import Kind, describe_body, diff_requests, places_of
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Where
-from dsh_audit.replay.body_diff import EXTENSION_FIELDS
-from dsh_audit.replay.pairing.alignment import gaps, longest_increasing, pair_equal, pair_in_order
 from dsh_audit.rules import diff as rules
 from dsh_audit.text import ecma
+from dsh_audit.text.alignment import gaps, longest_increasing, pair_equal, pair_in_order
 from dsh_audit.text.pointer import pointer_at
-from dsh_audit.text.value_diff import find_changes
 
 Layer = Literal["settings", "system", "tools", "messages", "encoding"]
 Status = Literal["same", "different", "only-first", "only-second", "not-compared"]
 
-LAYERS: tuple[Layer, ...] = ("tools", "system", "messages", "settings")
+LAYER_OF: dict[Kind, Layer] = {"tool": "tools", "system": "system", "message": "messages", "setting": "settings"}
 STATUSES: tuple[Status, ...] = ("same", "different", "only-first", "only-second", "not-compared")
 MAX_CHANGES = 4
 _BEFORE, _AFTER = 40, 80
@@ -36,12 +36,14 @@ class LayerChange:
     Args:
         pointer: JSON pointer into the second body, into the first for what only that has.
         first, second: both sides in short; None where absent.
+        what: what was done, in the words of every command.
     """
 
     layer: Layer
     pointer: str
     first: str | None
     second: str | None
+    what: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,43 +247,21 @@ def _normalised(values: tuple[Json, Json], normalise: tuple[Normalise, Normalise
 
 def _changes(left: Json, right: Json) -> tuple[tuple[LayerChange, ...], tuple[str, ...]]:
     """The first differences of each layer, and the extension fields that were left out."""
-    if not isinstance(left, dict) or not isinstance(right, dict):
-        same = ecma.same_json(left, right)
-        return (() if same else (LayerChange("settings", "", None, None),)), ()
-    ignored = tuple(name for name in EXTENSION_FIELDS if not ecma.same_json(left.get(name), right.get(name)))
     found: list[LayerChange] = []
-    sides = split_layers(left), split_layers(right)
-    for layer in LAYERS:
-        one, two = (side.get(layer, {}) for side in sides)
-        if not ecma.same_json(one, two):
-            found += [
-                LayerChange(layer, change.pointer, change.replayed, change.captured)
-                for change in find_changes(two, one, limit=MAX_CHANGES)
-            ]
-    return tuple(found), ignored
-
-
-def split_layers(body: dict[str, Json]) -> dict[str, dict[str, Json]]:
-    """A body as one object a layer, with pointers as in the body.
-
-    Leading system messages belong to the system layer; nulls stand for them among the messages.
-    """
-    layers: dict[str, dict[str, Json]] = {layer: {} for layer in LAYERS}
-    for name, value in body.items():
-        if name in EXTENSION_FIELDS:
+    ignored: list[str] = []
+    for change in diff_requests(describe_body(left), describe_body(right)):
+        if change.part == "tail":
+            ignored += change.names
             continue
-        if name in ("messages", "input") and isinstance(value, list):
-            count = next((i for i, item in enumerate(value) if not _is_system(item)), len(value))
-            layers["system"][name] = value[:count]
-            layers["messages"][name] = [None] * count + value[count:]
-        else:
-            layer = {"tools": "tools", "system": "system", "instructions": "system"}.get(name, "settings")
-            layers[layer][name] = value
-    return layers
-
-
-def _is_system(message: Json) -> bool:
-    return isinstance(message, dict) and message.get("role") in ("system", "developer")
+        layer = LAYER_OF[change.part]
+        found += (LayerChange(layer, p.pointer, p.replayed, p.captured, p.what) for p in places_of([change]))
+    counts: Counter[Layer] = Counter()
+    kept = []
+    for item in found:
+        counts[item.layer] += 1
+        if counts[item.layer] <= MAX_CHANGES:
+            kept.append(item)
+    return tuple(kept), tuple(ignored)
 
 
 def _first_byte(one: RunRequest, two: RunRequest, left: bytes, right: bytes) -> FirstByte:

@@ -8,7 +8,7 @@ other changes are *unexplained*. Source: spec session-log 3.4, 7, 8; wire-deepse
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,8 @@ from dsh_audit.checks.drift_model import ConfigChange, HeaderChange, Part, Place
 from dsh_audit.checks.evidence import RESTART, SWITCHES, Evidence
 from dsh_audit.checks.header_state import HeaderState, HeaderStates
 from dsh_audit.checks.prompt_diff import TextChange, diff_text
-from dsh_audit.checks.tool_diff import ToolsChange, diff_tools
+from dsh_audit.checks.tool_diff import ToolsChange, tools_change
+from dsh_audit.difference.requests import Change, Item, Kind, diff_requests, tool_name, value_item
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding
 from dsh_audit.log.session_log import SessionLog
@@ -24,13 +25,16 @@ from dsh_audit.replay.session_replay import Rebuilt
 from dsh_audit.rules import drift as rules
 from dsh_audit.text import ecma
 
+MAX_TOLD = 6
+_TOLD: tuple[Kind, ...] = ("setting", "system", "tool")
 _ROUTE_KEYS = ("provider", "model", "reasoningEffort")
 
 
 def compare_states(before: HeaderState, after: HeaderState) -> HeaderChange | None:
     """What differs between two header states; None when nothing does. Request, reason and causes are left open."""
-    config = _config_changes(before, after)
-    tools = ToolsChange() if before.tools is after.tools else diff_tools(before.tools, after.tools)
+    changes = diff_requests(_items(before), _items(after))
+    config = tuple(_config_change(change) for change in changes if change.part == "setting")
+    tools = tools_change(changes)
     system, in_history = _system_change(before, after)
     seqs: dict[Part, int | None] = {}
     placements: dict[Part, Placement] = {}
@@ -46,17 +50,27 @@ def compare_states(before: HeaderState, after: HeaderState) -> HeaderChange | No
         return None
     parts: tuple[Part, ...] = tuple(seqs)
     seq = seqs["system"] if parts == ("system",) else after.seq
-    return HeaderChange(0, 0, None, None, seq, seqs, "change", parts, config, system, tools, placements)
+    ordered = sorted(changes, key=lambda change: _TOLD.index(change.part))
+    what = tuple(change.words for change in ordered)
+    if system is not None and not any(change.part == "system" for change in changes):
+        what = (*what[: len(config)], "system prompt moved", *what[len(config) :])
+    return HeaderChange(0, 0, None, None, seq, seqs, "change", parts, what, config, system, tools, placements)
 
 
-def _config_changes(before: HeaderState, after: HeaderState) -> tuple[ConfigChange, ...]:
-    changes = []
-    sides = (("", before.config, after.config), ("adapterDefaults.", before.adapter_defaults, after.adapter_defaults))
-    for prefix, one, two in sides:
-        for name in dict.fromkeys((*one, *two)):
-            if not ecma.same_json(one.get(name), two.get(name)) or (name in one) != (name in two):
-                changes.append(ConfigChange(prefix + name, one.get(name), two.get(name)))
-    return tuple(changes)
+def _items(state: HeaderState) -> Iterator[Item]:
+    """What a state says, in the order in which changes are told."""
+    for prefix, settings in (("", state.config), ("adapterDefaults.", state.adapter_defaults)):
+        for name, value in settings.items():
+            yield value_item("setting", prefix + name, value)
+    if state.prompt:
+        yield value_item("system", "system", state.prompt)
+    for index, tool in enumerate(state.tools):
+        yield value_item("tool", tool_name(tool), tool, ("tools", index))
+
+
+def _config_change(change: Change) -> ConfigChange:
+    before, after = (None if side is None else side.value for side in (change.before, change.after))
+    return ConfigChange(change.names[0], before, after)
 
 
 def _system_change(before: HeaderState, after: HeaderState) -> tuple[TextChange | None, bool]:
@@ -225,19 +239,17 @@ def check_drift(log: SessionLog, changes: Iterable[HeaderChange]) -> list[Findin
 
 
 def describe(change: HeaderChange) -> str:
-    """A change in one line."""
+    """A change in one line: settings with both values, then prompt and tools in the words of every command."""
     texts = []
     for item in change.config:
         before, after = (_short(value) for value in (item.before, item.after))
         texts.append(f"{item.name} {before} → {after}")
-    if change.system:
-        grown = change.system.after_chars - change.system.before_chars
-        texts.append(f"prompt ({grown:+d} characters)")
-    for verb in ("added", "removed", "reordered", "changed"):
-        names = getattr(change.tools, verb)
-        if names:
-            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-            texts.append(f"tools {verb}: {', '.join(names[:4])}{more}")
+    for words in change.what[len(change.config) :]:
+        if change.system and words.startswith("system prompt"):
+            words += f" ({change.system.after_chars - change.system.before_chars:+d} characters)"
+        texts.append(words)
+    if len(texts) > MAX_TOLD:
+        texts = [*texts[:MAX_TOLD], f"{len(texts) - MAX_TOLD} more"]
     volatile = f"; {', '.join(change.volatile)} in it" if change.volatile else ""
     return "; ".join(texts) + volatile
 

@@ -43,6 +43,7 @@ class HeaderChange:
         seqs: that event for each changed part.
         reason: as logged (``initial``, ``resume``, ``change``, ``series``); ``change`` without a header event.
         parts: what changed, in the order config, system, tools.
+        what: what was done, in the words of every command.
         config, system, tools: the details of each part; empty or None where it did not change.
         placements: where each changed part reaches the model.
         declared_by: what in the log explains the change, in log order.
@@ -58,6 +59,7 @@ class HeaderChange:
     seqs: dict[Part, int | None]
     reason: str
     parts: tuple[Part, ...]
+    what: tuple[str, ...] = ()
     config: tuple[ConfigChange, ...] = ()
     system: TextChange | None = None
     tools: ToolsChange = field(default_factory=ToolsChange)
@@ -67,7 +69,7 @@ class HeaderChange:
     log: SessionLog | None = field(default=None, repr=False, compare=False)
 
     JSON: ClassVar = (
-        "request previous turn step seq seqs reason declared declared_by unexplained parts placement placements "
+        "request previous turn step seq seqs reason declared declared_by unexplained parts what placement placements "
         "config system tools volatile"
     )
 

@@ -11,6 +11,8 @@ from dsh_audit.events import Event, Json, as_list, as_object
 from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma
 
+_TOOL = ("name", "description", "parameters", "deferLoading")
+
 
 @dataclass(frozen=True, slots=True)
 class PromptText:
@@ -35,7 +37,7 @@ class HeaderState:
         head: the system text at the head of the prompt; None when there is none.
         updates: later system texts that stay in the history.
         prompt_seq: the event that last set the prompt, an emptied one included.
-        tools: definitions in order.
+        tools: definitions in order, as adapters write them.
         seq: the ``request/header`` event; None before the first.
         context_seq: the ``request/context`` event.
         in_history: the route takes changed prompts and tools in the history.
@@ -67,6 +69,7 @@ class HeaderStates:
         self._taken = 0
         self._headed = False
         self._latest: int | None = None
+        self._tools: tuple[object, tuple[Json, ...]] = (None, ())
 
     def of(self, request: Request) -> HeaderState:
         """The state of a step request."""
@@ -83,11 +86,16 @@ class HeaderStates:
             head=head,
             updates=updates,
             prompt_seq=self._latest if request.format_version >= 3 else event.seq if event is not None else None,
-            tools=tuple(request.tools or ()),
+            tools=self._rendered(request),
             seq=event.seq if event is not None else None,
             context_seq=context.seq if context is not None else None,
             in_history=in_history,
         )
+
+    def _rendered(self, request: Request) -> tuple[Json, ...]:
+        if self._tools[0] is not request.tools:
+            self._tools = (request.tools, tuple(map(_rendered_tool, request.tools or ())))
+        return self._tools[1]
 
     def _prompt(self, request: Request, in_history: bool) -> tuple[PromptText | None, tuple[PromptText, ...]]:
         if request.format_version < 3:
@@ -116,6 +124,11 @@ class HeaderStates:
                 self._texts.append(PromptText(text, node.seq))
         self._surface, self._taken = surface, len(surface)
         return list(self._texts)
+
+
+def _rendered_tool(tool: Json) -> Json:
+    """What adapters write of a tool, in their order."""
+    return {name: tool[name] for name in _TOOL if name in tool} if isinstance(tool, dict) else tool
 
 
 def _text(event: Event) -> str:

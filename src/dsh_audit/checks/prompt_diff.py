@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import eq
 from typing import ClassVar
 
 from dsh_audit.checks.volatile import Kind, volatile_kinds
+from dsh_audit.text.alignment import common_items
 from dsh_audit.text.pointer import common_start
 
 MAX_LINES = 60
@@ -59,11 +61,7 @@ def _diff_lines(before: str, after: str) -> tuple[list[str], bool]:
 
 def _around(one: list[str], two: list[str]) -> tuple[list[str], list[str], int]:
     """The lines that differ with a little context, and how many lines were left out before them."""
-    shorter = min(len(one), len(two))
-    start = next((at for at in range(shorter) if one[at] != two[at]), shorter)
-    end = 0
-    while end < shorter - start and one[-1 - end] == two[-1 - end]:
-        end += 1
+    start, end = common_items(one, two, eq)
     first, last = max(0, start - _CONTEXT), max(0, end - _CONTEXT)
     return one[first : len(one) - last], two[first : len(two) - last], first
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dsh_audit.checks.volatile import Kind, volatile_kinds
-from dsh_audit.events import Json
+from dsh_audit.difference.requests import Change
 from dsh_audit.text import ecma
+from dsh_audit.text.pointer import join_pointer
 
 MAX_POINTERS = 20
 
@@ -54,78 +54,31 @@ class ToolsChange:
         return bool(self.added or self.removed or self.reordered or self.changed)
 
 
-def diff_tools(before: Sequence[Json], after: Sequence[Json]) -> ToolsChange:
-    """Compare two tool lists; linear but for the sort of what moved."""
-    old, new = _keyed(before), _keyed(after)
-    stayed = [key for key in new if key in old]
-    changed = [key for key in stayed if not _same_text(old[key], new[key])]
+_KINDS = {"only-captured": "added", "only-replayed": "removed", "changed": "changed"}
+
+
+def tools_change(changes: Iterable[Change]) -> ToolsChange:
+    """The tools among the changes of a request."""
+    names: dict[str, list[str]] = {"added": [], "removed": [], "moved": [], "changed": []}
     pointers: list[ToolPointer] = []
-    kinds: list[Kind] = []
-    explained = bool(changed)
-    for key in changed:
-        one, two = ecma.stringify_text(old[key]), ecma.stringify_text(new[key])
-        found = volatile_kinds(one, two)
-        kinds += [kind for kind in found if kind != "growth"]
-        explained = explained and bool(found) and found != ("growth",)
-        pointers += _pointers(key[0], old[key], new[key])
-    return ToolsChange(
-        added=tuple(key[0] for key in new if key not in old),
-        removed=tuple(key[0] for key in old if key not in new),
-        reordered=tuple(key[0] for key in _moved(old, stayed)),
-        changed=tuple(key[0] for key in changed),
-        pointers=tuple(pointers[:MAX_POINTERS]),
-        volatile=tuple(dict.fromkeys(kinds)) if explained else (),
-    )
+    kinds: list[tuple[Kind, ...]] = []
+    for change in changes:
+        if change.part != "tool":
+            continue
+        names["changed" if change.kind == "respelled" else change.kind] += change.names
+        if change.before is not None and change.after is not None:
+            texts = (ecma.stringify_text(side.load()) for side in (change.before, change.after) if side.load)
+            kinds.append(tuple(kind for kind in volatile_kinds(*texts) if kind != "growth"))
+            pointers += _pointers(change)
+    volatile = tuple(dict.fromkeys(kind for found in kinds for kind in found)) if all(kinds) else ()
+    added, removed, moved, changed = map(tuple, names.values())
+    return ToolsChange(added, removed, moved, changed, tuple(pointers[:MAX_POINTERS]), volatile)
 
 
-_Key = tuple[str, int]
-"""Name of a tool and how many of that name stand before it."""
-
-
-def _keyed(tools: Sequence[Json]) -> dict[_Key, Json]:
-    keyed: dict[_Key, Json] = {}
-    counts: dict[str, int] = {}
-    for tool in tools:
-        name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
-        keyed[name, counts.get(name, 0)] = tool
-        counts[name] = counts.get(name, 0) + 1
-    return keyed
-
-
-def _same_text(one: Json, two: Json) -> bool:
-    return one is two or ecma.stringify(one) == ecma.stringify(two)
-
-
-def _moved(old: dict[_Key, Json], stayed: list[_Key]) -> list[_Key]:
-    """The fewest tools that must move to get the new order: those outside a longest increasing run."""
-    places = {key: index for index, key in enumerate(old)}
-    order = [places[key] for key in stayed]
-    tails: list[int] = []
-    tail_at: list[int] = []
-    previous: list[int] = []
-    for index, value in enumerate(order):
-        at = bisect_left(tails, value)
-        previous.append(tail_at[at - 1] if at else -1)
-        tails[at : at + 1] = [value]
-        tail_at[at : at + 1] = [index]
-    kept: set[int] = set()
-    index = tail_at[-1] if tail_at else -1
-    while index >= 0:
-        kept.add(index)
-        index = previous[index]
-    return [key for index, key in enumerate(stayed) if index not in kept]
-
-
-def _pointers(name: str, before: Json, after: Json) -> list[ToolPointer]:
-    # Imported here: the comparison pulls in a large package that most runs never need.
-    from dsh_audit.text.value_diff import find_changes, first_key_order_difference
-
-    kinds = {"only-captured": "added", "only-replayed": "removed", "changed": "changed"}
-    found = [
-        ToolPointer(name, change.pointer, kinds[change.kind], change.replayed, change.captured)
-        for change in find_changes(after, before, limit=MAX_POINTERS)
-    ]
-    if not found:
-        pointer = first_key_order_difference(after, before)
-        found = [ToolPointer(name, pointer or "", "key-order")]
-    return found
+def _pointers(change: Change) -> Iterator[ToolPointer]:
+    assert change.after is not None
+    depth, name = len(change.after.path), change.names[0]
+    if change.kind == "respelled":
+        yield ToolPointer(name, join_pointer(change.path[2:]), "key-order")
+    for place in change.places:
+        yield ToolPointer(name, join_pointer(place.path[depth:]), _KINDS[place.kind], place.replayed, place.captured)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from dsh_audit.difference import requests as difference
+from dsh_audit.difference.requests import Item, Kind
 from dsh_audit.events import Json
 from dsh_audit.golden.case import PinnedValue
+from dsh_audit.text.value_diff import excerpt, find_changes
 
 Layer = Literal["log", "requests", "settings", "system", "tools", "messages", "wire"]
 
@@ -45,42 +48,45 @@ class Change:
     JSON: ClassVar = "cause layer message requests pointer within seq expected actual hints"
 
 
-_CAUSES = {
-    ("tool", "changed"): "tool-redefined",
-    ("tool", "inserted"): "tool-added",
-    ("tool", "removed"): "tool-removed",
-    ("prompt", "changed"): "prompt-edited",
-    ("prompt", "inserted"): "prompt-added",
-    ("prompt", "removed"): "prompt-removed",
-    ("prompt", "moved"): "prompt-moved",
-}
+_LAYER_OF: Mapping[Kind, Layer] = {"tool": "tools", "system": "system", "message": "messages"}
 
 
-def value_change(
-    what: str, before: PinnedValue | None, after: PinnedValue | None, kind: str | None = None
-) -> Change:
-    """The change of one tool, prompt or message."""
-    kind = kind or ("inserted" if before is None else "removed" if after is None else "changed")
-    cause = _CAUSES.get((what, kind), f"{what}-{kind}")
+def pinned_items(kind: Kind, values: Sequence[PinnedValue]) -> Iterator[Item]:
+    """Pinned values as items: what they say is known by digest only."""
+    for index, value in enumerate(values):
+        name = "tool" if value.type == "tool/result" else value.name
+        yield Item(kind, name, value.sha256, None, (f"{kind}s", index), value.seq)
+
+
+def pinned_change(found: difference.Change, old: Sequence[PinnedValue], new: Sequence[PinnedValue]) -> Change:
+    """One difference of two lists of pinned values."""
+    before, after = pinned_sides(found, old, new)
     value = after or before
     assert value is not None
+    message, sides = found.words, (_brief(before), _brief(after))
     within: tuple[str, ...] = ()
-    detail = ""
-    if before is not None and after is not None and kind == "changed":
+    if found.part == "tool" and found.kind == "moved":
+        sides = (found.places[0].replayed, found.places[0].captured)
+    elif before is not None and after is not None and found.kind == "changed":
         within = _changed_parts(before, after)
-        detail = f", {before.size} → {after.size} bytes"
-    verb = cause.split("-")[1]
-    name = f": {value.name}" if what == "tool" else ""
-    subject = {"tool": "tool", "prompt": "system prompt", "message": f"{value.name} message"}[what]
-    return Change(
-        cause,
-        "tools" if what == "tool" else "messages",
-        f"{subject} {verb}{name}{detail}",
-        (),
-        None,
-        within,
-        value.seq,
-        *_sides(before, after, within),
+        message += f", {before.size} → {after.size} bytes"
+        sides = _sides(before, after, within)
+    is_prompt = found.what.startswith("prompt-")
+    if found.part == "message" and not is_prompt and found.kind != "moved":
+        message += _speaker(value)
+    pointer = found.pointer if found.part == "tool" else None
+    layer = "system" if is_prompt else _LAYER_OF[found.part]
+    return Change(found.what, layer, message, (), pointer, within, found.seq, *sides)
+
+
+def pinned_sides(
+    found: difference.Change, old: Sequence[PinnedValue], new: Sequence[PinnedValue]
+) -> tuple[PinnedValue | None, PinnedValue | None]:
+    """The values on either side of a difference."""
+    before, after = found.before, found.after
+    return (
+        None if before is None else old[int(before.path[1])],
+        None if after is None else new[int(after.path[1])],
     )
 
 
@@ -96,19 +102,10 @@ def _sides(
     """Both sides in short: the text that changed where values are kept, else size and digest."""
     if before is not None and after is not None and before.value is not None and after.value is not None:
         pointer = within[0] if within else ""
-        return tuple(excerpt_pair(_at(before.value, pointer), _at(after.value, pointer)))  # type: ignore[return-value]
+        old, new = _at(before.value, pointer), _at(after.value, pointer)
+        found = find_changes(new, old, limit=1)
+        return (found[0].replayed, found[0].captured) if found else (excerpt(old), excerpt(new))
     return _brief(before), _brief(after)
-
-
-def excerpt_pair(before: Json, after: Json) -> tuple[str | None, str | None]:
-    """Two values in short, texts around the first character that differs."""
-    # Imported here: the comparison pulls in a large package that most runs never need.
-    from dsh_audit.text.value_diff import find_changes
-
-    changes = find_changes(after, before, limit=1)
-    if changes:
-        return changes[0].replayed, changes[0].captured
-    return _excerpt(before), _excerpt(after)
 
 
 def _at(value: Json, pointer: str) -> Json:
@@ -127,25 +124,14 @@ def _brief(value: PinnedValue | None) -> str | None:
     if value is None:
         return None
     if value.value is not None:
-        return _excerpt(value.value)
+        return excerpt(value.value)
     kinds = f"{', '.join(value.kinds)}; " if value.kinds else ""
     return f"{kinds}{value.size} bytes, sha256 {value.sha256[:12]}"
 
 
-def speaker(value: PinnedValue) -> str:
+def _speaker(value: PinnedValue) -> str:
     """Who wrote a message, where that says more than its role."""
     said = {"assistant/message": "the model's answer", "tool/result": "a tool's result"}.get(value.type or "")
     source = value.source if value.source not in (None, "model", "tool") else None
     texts = [text for text in (said, source and f"source {source}") if text]
     return f" ({', '.join(texts)})" if texts else ""
-
-
-def shown(value: Json) -> str | None:
-    """A setting in short; None where it is absent."""
-    return None if value is None else _excerpt(value)
-
-
-def _excerpt(value: Json) -> str:
-    from dsh_audit.text.value_diff import excerpt
-
-    return excerpt(value)

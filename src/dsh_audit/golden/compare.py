@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dsh_audit.difference.requests import Change as Difference
+from dsh_audit.difference.requests import Item, diff_named, diff_texts, value_item, without_echoes
 from dsh_audit.events import Json
 from dsh_audit.golden.case import GoldenCase, PinnedRequest, PinnedValue
-from dsh_audit.golden.change import LAYERS, Change, shown, speaker, value_change
-from dsh_audit.golden.sequences import Edit, diff_values
-from dsh_audit.text import ecma
+from dsh_audit.golden.change import LAYERS, Change, pinned_change, pinned_items, pinned_sides
+from dsh_audit.text.value_diff import excerpt
 
 _ROUTE = ("provider", "model", "protocol")
 
@@ -45,7 +46,7 @@ class _Comparison:
     def __init__(self, expected: GoldenCase, actual: GoldenCase) -> None:
         self.expected, self.actual = expected, actual
         self.found = _Found()
-        self.edits: dict[tuple[int, int], list[tuple[Edit, Hashable, Change]]] = {}
+        self.messages: dict[tuple[int, int], list[Difference]] = {}
 
     def run(self) -> list[Change]:
         pairs, removed, added = match_requests(self.expected.requests, self.actual.requests)
@@ -73,67 +74,69 @@ class _Comparison:
                 yield Change("log-findings", "log", message, (), expected=counts[0], actual=counts[1])
 
     def _compare(self, one: PinnedRequest, two: PinnedRequest) -> None:
+        """What the model sees of both; nothing but the claim where the bodies are the same."""
         before = self.found.count
-        self._settings(one, two)
-        self._system(one, two)
-        self._tools(one, two)
-        self._messages(one, two)
+        is_same = one.body_sha256 is not None and one.body_sha256 == two.body_sha256
+        if not is_same or one.protocol != two.protocol:
+            self._settings(one, two)
+            self._values(one, two)
         if self.found.count == before:
             self._wire(one, two)
 
     def _settings(self, one: PinnedRequest, two: PinnedRequest) -> None:
-        routes = [(name, getattr(one, name), getattr(two, name)) for name in _ROUTE]
-        named = [*routes, *_members(one.settings, two.settings)]
-        changed = [item for item in named if not _same(item[1], item[2])]
-        options = [item for item in _members(one.options, two.options) if not _same(item[1], item[2])]
-        pointer = f"/{options[0][0]}" if options else None
-        for name, old, new in changed:
-            cause = "route-changed" if name in _ROUTE else "setting-changed"
-            self._setting(cause, name, old, new, pointer, two)
+        changed = list(diff_named(list(_settings(one)), list(_settings(two))))
+        options = list(diff_named(*(list(_members(side.options)) for side in (one, two))))
+        pointer = f"/{options[0].names[0]}" if options else None
+        for item in changed:
+            self._setting(item, item.what, pointer, two)
         if not changed and one.body_sha256 is not None and two.body_sha256 is not None:
-            for name, old, new in options:
-                self._setting("option-changed", name, old, new, f"/{name}", two)
+            for item in options:
+                self._setting(item, "option-changed", f"/{item.names[0]}", two)
 
-    def _setting(
-        self, cause: str, name: str, old: Json, new: Json, pointer: str | None, request: PinnedRequest
-    ) -> None:
-        before, after = shown(old), shown(new)
+    def _setting(self, found: Difference, cause: str, pointer: str | None, request: PinnedRequest) -> None:
+        name = found.names[0]
+        before, after = (None if side is None else excerpt(side.value) for side in (found.before, found.after))
         message = f"{name} {before or 'absent'} → {after or 'absent'}"
         change = Change(cause, "settings", message, (), pointer, expected=before, actual=after)
         self.found.add((cause, name, before, after), change, request.index)
 
-    def _system(self, one: PinnedRequest, two: PinnedRequest) -> None:
-        old = None if one.system is None else self.expected.systems[one.system]
-        new = None if two.system is None else self.actual.systems[two.system]
-        if (old.sha256 if old else None) != (new.sha256 if new else None):
-            change = replace(value_change("prompt", old, new), layer="system")
-            self.found.add(("system", old and old.sha256, new and new.sha256), change, two.index)
+    def _values(self, one: PinnedRequest, two: PinnedRequest) -> None:
+        systems = _listed(self.expected.systems, one.system), _listed(self.actual.systems, two.system)
+        tools = _chosen(self.expected.tools, one.tools), _chosen(self.actual.tools, two.tools)
+        threads = self.expected.threads[one.thread], self.actual.threads[two.thread]
+        found = list(diff_texts(*(list(pinned_items("system", side)) for side in systems)))
+        if tools[0] != tools[1]:
+            found += diff_named(*(list(pinned_items("tool", side)) for side in tools))
+        sides = {"system": systems, "tool": tools, "message": threads}
+        for change in without_echoes([*found, *self._messages(one, two)]):
+            before, after = pinned_sides(change, *sides[change.part])
+            key: list[Hashable] = [change.part, change.kind, change.names]
+            for value in (before, after):
+                key.append(value and (value.sha256, value.seq if change.part == "message" else None))
+            key += [place.captured for place in change.places]
+            self.found.add(tuple(key), pinned_change(change, *sides[change.part]), two.index)
         if one.constant != two.constant:
             message = f"the fixed last message {one.constant or 'absent'} → {two.constant or 'absent'}"
-            change = Change("constant-changed", "messages", message, (), expected=one.constant, actual=two.constant)
-            self.found.add(("constant", one.constant, two.constant), change, two.index)
+            constant = Change("constant-changed", "messages", message, (), expected=one.constant, actual=two.constant)
+            self.found.add(("constant", one.constant, two.constant), constant, two.index)
 
-    def _tools(self, one: PinnedRequest, two: PinnedRequest) -> None:
-        old = self.expected.tools[one.tools] if one.tools is not None else ()
-        new = self.actual.tools[two.tools] if two.tools is not None else ()
-        for key, change in _tool_changes(old, new):
-            self.found.add(("tools", *key), change, two.index)
-
-    def _messages(self, one: PinnedRequest, two: PinnedRequest) -> None:
+    def _messages(self, one: PinnedRequest, two: PinnedRequest) -> Iterator[Difference]:
+        """The differences of two threads that these requests reach."""
         threads = one.thread, two.thread
-        if threads not in self.edits:
-            self.edits[threads] = _message_changes(self.expected.threads[one.thread], self.actual.threads[two.thread])
+        if threads not in self.messages:
+            sides = self.expected.threads[one.thread], self.actual.threads[two.thread]
+            self.messages[threads] = list(diff_texts(*(list(pinned_items("message", side)) for side in sides)))
         reached = 0
-        for edit, key, change in self.edits[threads]:
-            left = edit.expected_at is not None and edit.expected_at < one.count
-            right = edit.actual_at is not None and edit.actual_at < two.count
+        for change in self.messages[threads]:
+            left = change.before is not None and int(change.before.path[1]) < one.count
+            right = change.after is not None and int(change.after.path[1]) < two.count
             if left or right:
                 reached += right - left
-                self.found.add(key, change, two.index)
+                yield change
         if one.count + reached != two.count:
             message = f"{one.count} messages expected, {two.count} are there"
-            change = Change("history-shifted", "messages", message, (), expected=str(one.count), actual=str(two.count))
-            self.found.add(("count", *threads, one.count - two.count), change, two.index)
+            shift = Change("history-shifted", "messages", message, (), expected=str(one.count), actual=str(two.count))
+            self.found.add(("count", *threads, one.count - two.count), shift, two.index)
 
     def _wire(self, one: PinnedRequest, two: PinnedRequest) -> None:
         old, new = one.body_sha256, two.body_sha256
@@ -179,73 +182,21 @@ def describe_request(request: PinnedRequest) -> str:
     return f"request {request.index} ({request.kind}{place}{again})"
 
 
-def _message_changes(
-    old: Sequence[PinnedValue], new: Sequence[PinnedValue]
-) -> list[tuple[Edit, Hashable, Change]]:
-    """The differences of two message lists, each with its identity across requests."""
-    found: list[tuple[Edit, Hashable, Change]] = []
-    for edit in diff_values(old, new, _alike):
-        before = None if edit.expected_at is None else old[edit.expected_at]
-        after = None if edit.actual_at is None else new[edit.actual_at]
-        value = after or before
-        assert value is not None
-        is_system = value.name == "system"
-        change = value_change("prompt" if is_system else "message", before, after, edit.kind)
-        if is_system:
-            change = replace(change, layer="system")
-        elif edit.kind != "moved":
-            change = replace(change, message=f"{change.message}{speaker(value)}")
-        place = (before and (before.sha256, before.seq), after and (after.sha256, after.seq))
-        found.append((edit, ("message", edit.kind, *place), change))
-    return found
+def _settings(request: PinnedRequest) -> Iterator[Item]:
+    yield from (value_item("setting", name, getattr(request, name)) for name in _ROUTE)
+    yield from _members(request.settings)
 
 
-def _tool_changes(
-    old: Sequence[PinnedValue], new: Sequence[PinnedValue]
-) -> Iterator[tuple[tuple[Hashable, ...], Change]]:
-    if old == new:
-        return
-    order = []
-    for edit in diff_values(old, new, lambda one, two: one.name == two.name):
-        before = None if edit.expected_at is None else old[edit.expected_at]
-        after = None if edit.actual_at is None else new[edit.actual_at]
-        value = after or before
-        assert value is not None
-        if edit.kind == "moved":
-            order.append((value.name, edit))
-            continue
-        at = edit.actual_at if after is not None else edit.expected_at
-        change = replace(value_change("tool", before, after), pointer=f"/tools/{at}")
-        yield (value.name, before and before.sha256, after and after.sha256), change
-    if order:
-        names = tuple(name for name, _ in order)
-        sides = (", ".join(tool.name for tool in side) for side in (old, new))
-        before_names, after_names = (side if len(side) <= 120 else f"{side[:120]}…" for side in sides)
-        pointer = f"/tools/{min(edit.actual_at or 0 for _, edit in order)}"
-        change = Change(
-            "tools-reordered",
-            "tools",
-            f"tools reordered: {', '.join(names)}",
-            (),
-            pointer,
-            seq=new[0].seq,
-            expected=before_names,
-            actual=after_names,
-        )
-        yield ("order", before_names, after_names), change
+def _members(values: Mapping[str, Json]) -> Iterator[Item]:
+    return (value_item("setting", name, value) for name, value in values.items())
 
 
-def _alike(one: PinnedValue, two: PinnedValue) -> bool:
-    return one.name == two.name and one.type == two.type
+def _listed(values: Sequence[PinnedValue], index: int | None) -> tuple[PinnedValue, ...]:
+    return () if index is None else (values[index],)
 
 
-def _members(one: Mapping[str, Json], two: Mapping[str, Json]) -> Iterator[tuple[str, Json, Json]]:
-    for name in dict.fromkeys((*one, *two)):
-        yield name, one.get(name), two.get(name)
-
-
-def _same(one: Json, two: Json) -> bool:
-    return ecma.same_json(one, two)
+def _chosen(lists: Sequence[tuple[PinnedValue, ...]], index: int | None) -> tuple[PinnedValue, ...]:
+    return () if index is None else lists[index]
 
 
 def _digest(request: PinnedRequest) -> str:

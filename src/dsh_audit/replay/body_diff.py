@@ -12,18 +12,25 @@ from enum import StrEnum
 from typing import ClassVar
 
 from dsh_audit.capture.exchange import Fidelity
+from dsh_audit.difference.requests import EXTENSION_FIELDS, describe_body, diff_requests, places_of
+from dsh_audit.events import Json
 from dsh_audit.text import ecma
-from dsh_audit.text.pointer import MalformedError, Member, common_start, locate, pointer_at, scan_members
-from dsh_audit.text.value_diff import ValueChange, find_changes, first_key_order_difference
+from dsh_audit.text.pointer import (
+    MalformedError,
+    Member,
+    common_start,
+    join_pointer,
+    locate,
+    pointer_at,
+    scan_members,
+)
+from dsh_audit.text.value_diff import MAX_CHANGES, ValueChange, first_key_order_difference
 from dsh_audit.wire.body import Body
 
 TEXT_NOTE = "verbatim text, compared as UTF-8"
 WINDOW_BYTES = 60
 MAX_PARSED_BYTES = 64 * 1024 * 1024
 """Larger bodies and extension fields are compared as bytes only."""
-
-EXTENSION_FIELDS = ("dsh_session_log", "dsh_plugin_packages")
-"""Fields the harness's own plugins append. Source: spec wire-deepseek 9."""
 
 # fmt: off
 ENVELOPE_FIELDS = frozenset({
@@ -307,14 +314,22 @@ def _compare_values(captured: bytes, base: bytes) -> _Values:
         extra = tuple(name for name in EXTENSION_FIELDS if name in left and name not in right)
         left = {name: value for name, value in left.items() if name not in extra}
     if not ecma.same_json(left, right):
-        return _Values(False, (), changes=find_changes(left, right))
-    pointer = first_key_order_difference(left, right)
+        return _Values(False, (), changes=_changes(left, right))
+    path = first_key_order_difference(left, right)
     note = "only white space, escapes or the spelling of numbers differ"
-    if pointer is not None:
-        note = f"key order differs, first in the object at {pointer or 'the top'}"
+    if path is not None:
+        note = f"key order differs, first in the object at {join_pointer(path) or 'the top'}"
     unlogged = tuple(map(_unlogged, _members_named(captured, extra)))
-    is_printed_alike = pointer is None and not extra and ecma.stringify(left) == captured
+    is_printed_alike = path is None and not extra and ecma.stringify(left) == captured
     return _Values(True, () if is_printed_alike else (note,), unlogged)
+
+
+def _changes(captured: Json, replayed: Json) -> tuple[ValueChange, ...]:
+    """The first places that differ, in the order of the captured members."""
+    found = list(places_of(diff_requests(describe_body(replayed), describe_body(captured))))
+    order = {name: index for index, name in enumerate(captured)} if isinstance(captured, dict) else {}
+    found.sort(key=lambda place: order.get(str(place.path[0]), len(order)) if place.path else 0)
+    return tuple(found[:MAX_CHANGES])
 
 
 def _members_named(data: bytes, names: tuple[str, ...]) -> Iterator[Member]:

@@ -95,7 +95,7 @@ def _verdict(diff: RunsDiff) -> str:
 def _block(one: RequestDiff) -> Iterator[str]:
     yield text.bold(f"request {one.second} ({one.title})")
     for change in one.changes:
-        yield f"  {change.layer} {text.clean(change.pointer) or 'top level'}"
+        yield f"  {change.layer} {text.clean(change.pointer) or 'top level'}, {text.clean(change.what)}"
         if change.first is not None:
             yield f"    first   {text.good(text.clean(change.first))}"
         if change.second is not None:

@@ -131,6 +131,7 @@ def _difference(pair: PairResult) -> list[str]:
         lines += [f"  captured  {text.bad(text.clean(first.captured))}"]
         lines += [f"  replayed  {text.good(text.clean(first.replayed))}"]
     for change in pair.diff.changes[:10]:
-        sides = ("absent" if side is None else text.clean(side) for side in (change.captured, change.replayed))
-        lines.append(f"  {change.kind:<14} {text.clean(change.pointer)}: {' ← '.join(sides)}")
+        sides = ("absent" if side is None else side for side in (change.captured, change.replayed))
+        place = f"{change.pointer}: {' ← '.join(sides)}  {change.what}"
+        lines.append(f"  {change.kind:<14} {text.clean(place)}")
     return lines

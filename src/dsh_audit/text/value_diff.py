@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from dsh_audit.events import Json
 from dsh_audit.text import ecma
+from dsh_audit.text.alignment import common_items
 from dsh_audit.text.pointer import common_start, join_pointer
 
 MAX_CHANGES = 8
@@ -37,14 +38,16 @@ class ValueChange:
         path: names and indices, in the captured value, or in the replayed one for ``only-replayed``.
         captured: start of its JSON text, or the text around the first differing character; None when absent.
         replayed: the same of the other side.
+        what: what was done to which part of a request, where the values are requests.
     """
 
     kind: ChangeKind
     path: tuple[str | int, ...]
     captured: str | None
     replayed: str | None
+    what: str = ""
 
-    JSON: ClassVar = "kind pointer captured replayed"
+    JSON: ClassVar = "kind pointer captured replayed what"
 
     @property
     def pointer(self) -> str:
@@ -63,7 +66,8 @@ def find_changes(captured: Json, replayed: Json, *, limit: int = MAX_CHANGES) ->
                 changes.extend(islice(_member_changes(path, left, right), limit))
             pairs = [(name, value, right[name]) for name, value in left.items() if name in right]
         elif isinstance(left, list) and isinstance(right, list):
-            start, end = _trim(left, right) if len(left) != len(right) and depth < _TRIM_DEPTH else (0, 0)
+            is_trimmed = len(left) != len(right) and depth < _TRIM_DEPTH
+            start, end = common_items(left, right, ecma.same_json) if is_trimmed else (0, 0)
             if len(left) != len(right):
                 changes.extend(islice(_item_changes(path, start, end, left, right), limit))
                 continue
@@ -76,14 +80,14 @@ def find_changes(captured: Json, replayed: Json, *, limit: int = MAX_CHANGES) ->
     return tuple(changes[:limit])
 
 
-def first_key_order_difference(captured: Json, replayed: Json) -> str | None:
-    """The pointer of the first object, in order of the captured value, whose names stand in another order."""
+def first_key_order_difference(captured: Json, replayed: Json) -> tuple[str | int, ...] | None:
+    """The path of the first object, in order of the captured value, whose names stand in another order."""
     todo: list[tuple[_Path, Json, Json]] = [((), captured, replayed)]
     while todo:
         path, left, right = todo.pop()
         if isinstance(left, dict) and isinstance(right, dict):
             if list(left) != list(right):
-                return join_pointer(_flat(path))
+                return _flat(path)
             todo.extend(((path, name), value, right[name]) for name, value in reversed(left.items()))
         elif isinstance(left, list) and isinstance(right, list):
             pairs = list(enumerate(zip(left, right, strict=False)))
@@ -98,18 +102,6 @@ def _member_changes(path: _Path, left: dict[str, Json], right: dict[str, Json]) 
     for name in right:
         if name not in left:
             yield ValueChange("only-replayed", _flat((path, name)), None, excerpt(right[name]))
-
-
-def _trim(left: list[Json], right: list[Json]) -> tuple[int, int]:
-    """How many items at the start and at the end are the same on both sides."""
-    shorter = min(len(left), len(right))
-    start = 0
-    while start < shorter and ecma.same_json(left[start], right[start]):
-        start += 1
-    end = 0
-    while end < shorter - start and ecma.same_json(left[-1 - end], right[-1 - end]):
-        end += 1
-    return start, end
 
 
 def _item_changes(
@@ -186,7 +178,11 @@ def excerpt(value: Json) -> str:
     """The start of a value's JSON text, with its whole length where it is cut."""
     if isinstance(value, str):
         return _around(value, 0)
-    text = ecma.stringify_text(value)
+    return shorten(ecma.stringify_text(value))
+
+
+def shorten(text: str) -> str:
+    """The start of a text, with its whole length where it is cut."""
     return text if len(text) <= MAX_EXCERPT else f"{text[:MAX_EXCERPT]}… ({len(text)} characters)"
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import orjson
 
+from dsh_audit.difference.requests import EXTENSION_FIELDS
 from dsh_audit.events import Json
-from dsh_audit.replay.body_diff import EXTENSION_FIELDS, MAX_PARSED_BYTES
+from dsh_audit.replay.body_diff import MAX_PARSED_BYTES
 from dsh_audit.text import ecma
 from dsh_audit.text.pointer import common_start
 from dsh_audit.wire.body import Body

@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from dsh_audit.capture.exchange import Exchange, ExchangeKind
-from dsh_audit.replay.pairing.alignment import MAX_CELLS, choose, gaps, longest_increasing, pair_equal, pair_in_order
 from dsh_audit.replay.pairing.matching import BodyKey, Match, PrefixMeter, value_key
+from dsh_audit.text.alignment import MAX_CELLS, choose, gaps, longest_increasing, pair_equal, pair_in_order
 from dsh_audit.wire.body import Body
 
 CandidateKind: TypeAlias = Literal["step", "title", "compaction", "web-search"]

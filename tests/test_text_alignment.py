@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsh_audit.replay.pairing.alignment import choose, gaps, longest_increasing, pair_equal, pair_in_order
+from dsh_audit.text.alignment import choose, gaps, longest_increasing, pair_equal, pair_in_order
 
 
 @pytest.mark.parametrize(

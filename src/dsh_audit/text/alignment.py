@@ -1,12 +1,15 @@
 """Pairs of two ordered lists: equal keys first, then the order of what is left between them.
 
-Pure index arithmetic; what the items are is the business of pairing.py.
+Pure index arithmetic; what the items are is the business of the caller.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 MAX_CELLS = 2500
 """Largest gap (items times items) that is aligned by likeness; larger ones are paired in order."""
@@ -148,3 +151,15 @@ def pair_in_order(
         else:
             i += 1
     return pairs
+
+
+def common_items(left: Sequence[T], right: Sequence[T], same: Callable[[T, T], bool]) -> tuple[int, int]:
+    """How many items at the start, and then at the end without overlap, are the same on both sides."""
+    shorter = min(len(left), len(right))
+    start = 0
+    while start < shorter and same(left[start], right[start]):
+        start += 1
+    end = 0
+    while end < shorter - start and same(left[-1 - end], right[-1 - end]):
+        end += 1
+    return start, end
