@@ -65,7 +65,7 @@ def test_importing_the_package_imports_nothing_else() -> None:
 
 def test_every_error_has_one_base() -> None:
     errors = [value for value in vars(types).values() if isinstance(value, type) and issubclass(value, Exception)]
-    assert len(errors) == 6 and all(issubclass(error, dsh_audit.AuditError) for error in errors)
+    assert len(errors) == 11 and all(issubclass(error, dsh_audit.AuditError) for error in errors)
 
 
 def test_the_types_are_types() -> None:
@@ -119,6 +119,10 @@ def test_audits_of_a_session() -> None:
     assert [event.seq for event in events] == [0, 1, 2, 3]
     with pytest.raises(TypeError):
         dsh_audit.derive_messages(events)
+    with pytest.raises(dsh_audit.AuditError):
+        dsh_audit.derive_messages(events[1:], version=0)
+    with pytest.raises(dsh_audit.AuditError):
+        dsh_audit.decode_row_v0({"type": 1})
     with pytest.raises(types.LogError):
         dsh_audit.open_session(folder / "nowhere")
 

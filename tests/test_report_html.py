@@ -250,3 +250,14 @@ def test_what_cannot_be_done(
     assert done.returncode == 2 and done.stdout == b""
     assert done.stderr.startswith(b"error: ") and message in done.stderr
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_other_commands_do_without_the_template_engine() -> None:
+    code = (
+        "import sys; from click.testing import CliRunner; from dsh_audit.cli.main import cli; "
+        "CliRunner().invoke(cli, ['cache', sys.argv[1]], catch_exceptions=False); "
+        "print('jinja2' in sys.modules, 'dsh_audit.checks.cache' in sys.modules)"
+    )
+    log = GOLDEN / "v0-tools" / "sessions"
+    done = subprocess.run([sys.executable, "-c", code, log], capture_output=True, text=True, check=True)
+    assert done.stdout == "False True\n"

@@ -33,3 +33,7 @@ class DeploymentError(AuditError):
 
 class NotReconstructibleError(AuditError):
     """A request that was asked for by name cannot be rebuilt from the given evidence."""
+
+
+class RefusedError(AuditError, ValueError):
+    """A row, an event or a log that the harness itself would refuse; from folds, row codecs and ``migrate``."""

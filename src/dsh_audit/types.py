@@ -29,12 +29,16 @@ from dsh_audit.errors import CaptureError as CaptureError
 from dsh_audit.errors import DeploymentError as DeploymentError
 from dsh_audit.errors import LogError as LogError
 from dsh_audit.errors import NotReconstructibleError as NotReconstructibleError
+from dsh_audit.errors import RefusedError as RefusedError
 from dsh_audit.errors import UsageError as UsageError
 from dsh_audit.events import SessionHeader as SessionHeader
 from dsh_audit.events import SurfaceOp as SurfaceOp
 from dsh_audit.finding import Rule as Rule
 from dsh_audit.finding import Severity as Severity
 from dsh_audit.finding import Where as Where
+from dsh_audit.formats.base import RowRejectedError as RowRejectedError
+from dsh_audit.formats.migrate import MigrationRefusedError as MigrationRefusedError
+from dsh_audit.golden.case import GoldenError as GoldenError
 from dsh_audit.log.generations import Generation as Generation
 from dsh_audit.log.generations import SessionHistory as SessionHistory
 from dsh_audit.log.session_log import EventReader as EventReader
@@ -42,6 +46,7 @@ from dsh_audit.log.session_log import LogStats as LogStats
 from dsh_audit.log.session_log import SessionLog as SessionLog
 from dsh_audit.pricing import Usage as Usage
 from dsh_audit.projection.messages import DerivedMessage as DerivedMessage
+from dsh_audit.projection.rejection import ProjectionError as ProjectionError
 from dsh_audit.projection.surface import Surface as Surface
 from dsh_audit.replay.body_diff import BodyDiff as BodyDiff
 from dsh_audit.replay.body_diff import FirstDifference as FirstDifference

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from dsh_audit.errors import LogError
+from dsh_audit.errors import LogError, RefusedError
 from dsh_audit.events import Event, Json, SessionHeader
 
 RejectionKind: TypeAlias = Literal["undecodable", "refused", "inadmissible"]
 Classification: TypeAlias = Literal["known", "ignorable", "required-unknown"]
 
 
-class FormatError(ValueError):
+class FormatError(RefusedError):
     """A value breaks a rule of its format.
 
     Args:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from dsh_audit.errors import RefusedError
+
 
 class Rejection(StrEnum):
     """Why an event cannot join a projection; one member a rule of upstream's folds."""
@@ -40,7 +42,7 @@ class Rejection(StrEnum):
     MALFORMED = "malformed"
 
 
-class ProjectionError(ValueError):
+class ProjectionError(RefusedError):
     """The fold refuses an event; the fold keeps the state it had before that event.
 
     Args:
