@@ -219,3 +219,39 @@ def test_every_option_has_an_environment_variable() -> None:
     assert named["capture"] == "DSH_AUDIT_VERIFY_CAPTURE"
     assert named["capture-field"] == "DSH_AUDIT_VERIFY_CAPTURE_FIELD"
     assert None not in named.values()
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('[inspect]\noutput = "../x"\n', "inspect.output"),
+        ('output = "../x"\n', "output"),
+        ('[inspect]\nreport = ["json=inside", "junit=../x"]\n', "inspect.report"),
+        ('[inspect]\nreport = "json={}/x"\n', "inspect.report"),
+        ('[inspect]\noutput = "link/x"\n', "inspect.output"),
+        ('[golden.record]\noutput = "../cases"\n', "golden.record.output"),
+        ('[deployment.learn]\noutput = "../x.json"\n', "deployment.learn.output"),
+    ],
+)
+def test_a_found_file_writes_only_below_its_own_directory(text: str, place: str, project: Path) -> None:
+    (project / "link").symlink_to(project.parent)
+    settings(project, text.format(project.parent))
+    message, hint = failure(inspect())
+    assert message.startswith(f"error: ../../dsh-audit.toml: {place}: a file that nobody named")
+    assert "--config" in hint
+    assert sorted(path.name for path in project.parent.iterdir()) == ["project"]
+    assert run("--config", project / "dsh-audit.toml", "requests", "session.jsonl").returncode == 0
+
+
+def test_what_a_found_file_reads_elsewhere_is_told(project: Path) -> None:
+    outside = project.parent / "outside.toml"
+    outside.write_text("", "utf-8")
+    (project.parent / "secret").write_text("x", "utf-8")
+    (project / "inside.toml").write_text('[constants]\nx = "../secret"\n', "utf-8")
+    settings(project, '[requests]\ndeployment = "../outside.toml"\n[drift]\ndeployment = "inside.toml"\n')
+    assert b"note: ../../dsh-audit.toml makes this read" in run("requests", "session.jsonl").stderr
+    assert b"outside.toml" in run("requests", "session.jsonl").stderr
+    assert b"secret" in run("drift", "session.jsonl").stderr
+    assert b"note:" not in run("inspect", "session.jsonl").stderr
+    assert b"note:" not in run("requests", "session.jsonl", "--deployment", outside).stderr
+    assert b"note:" not in run("--config", project / "dsh-audit.toml", "requests", "session.jsonl").stderr

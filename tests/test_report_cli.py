@@ -9,18 +9,17 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft202012Validator
 
-from dsh_audit.cli.output import disarm
+from dsh_audit.cli.reporting import disarm
 from dsh_audit.deployment import Deployment
 from dsh_audit.log.generations import build_history
 from dsh_audit.replay.session_replay import Replay
-from dsh_audit.report.renderers import RENDERERS
+from dsh_audit.report.renderers import FORMATS
 from tests.captures import write_bundle
 from tests.cli import run
 from tests.logs import SessionV0, two_turns
 from tests.test_report_sarif import VALIDATOR
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
-FORMATS = list(RENDERERS)
 
 
 @pytest.fixture

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
-
-from jsonschema import Draft202012Validator
 
 from dsh_audit.errors import DeploymentError
 from dsh_audit.events import Json
@@ -134,6 +131,10 @@ def parse_deployment(
     Raises:
         DeploymentError: not parseable, or a key or value that the schema does not allow.
     """
+    import tomllib
+
+    from jsonschema import Draft202012Validator
+
     try:
         text = data.decode("utf-8")
         raw = json.loads(text) if name.endswith(".json") else tomllib.loads(text)

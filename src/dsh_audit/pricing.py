@@ -13,8 +13,6 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from jsonschema import Draft202012Validator
-
 from dsh_audit.errors import UsageError
 from dsh_audit.events import Json
 
@@ -178,13 +176,13 @@ def _rates(entry: _Entry, currency: str, time_ms: int | float) -> Rates:
     )
 
 
-def parse_prices(data: bytes, *, name: str, schema: Mapping[str, Json]) -> PriceTable:
+def parse_prices(data: bytes, *, name: str, schema: Mapping[str, Json] | None) -> PriceTable:
     """Parse a price file.
 
     Args:
         data: the file, JSON.
         name: as the user named it.
-        schema: schemas/prices.schema.json.
+        schema: schemas/prices.schema.json; None for the built-in file, which a test has checked.
 
     Raises:
         UsageError: not JSON, or a key or value that the schema does not allow.
@@ -193,14 +191,21 @@ def parse_prices(data: bytes, *, name: str, schema: Mapping[str, Json]) -> Price
         raw = json.loads(data.decode("utf-8"), parse_float=Decimal, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: not a JSON price file: {error}") from None
-    errors = sorted(Draft202012Validator(schema).iter_errors(raw), key=lambda error: list(map(str, error.path)))
-    if errors:
-        place = "/".join(map(str, errors[0].path)) or "top level"
-        raise UsageError(f"{name}: {place}: {errors[0].message[:200]}", hint="see schemas/prices.schema.json")
+    if schema is not None:
+        _check_schema(raw, name, schema)
     try:
         return PriceTable(raw)
     except (KeyError, ValueError, ArithmeticError) as error:
         raise UsageError(f"{name}: not a usable price file: {error}") from None
+
+
+def _check_schema(raw: Json, name: str, schema: Mapping[str, Json]) -> None:
+    from jsonschema import Draft202012Validator
+
+    errors = sorted(Draft202012Validator(schema).iter_errors(raw), key=lambda error: list(map(str, error.path)))
+    if errors:
+        place = "/".join(map(str, errors[0].path)) or "top level"
+        raise UsageError(f"{name}: {place}: {errors[0].message[:200]}", hint="see schemas/prices.schema.json")
 
 
 def _no_constant(name: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 
 from dsh_audit import audit
@@ -12,13 +11,12 @@ from dsh_audit.capture import CaptureArchive, read_capture
 from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_sum import CacheReport
 from dsh_audit.checks.drift_model import DriftReport
-from dsh_audit.checks.provider_rules import parse_rules
 from dsh_audit.cli import common
+from dsh_audit.cli.options import PriceChoice
 from dsh_audit.deployment import Deployment
 from dsh_audit.finding import Finding
 from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import EventReader, SessionLog
-from dsh_audit.pricing import parse_prices
 from dsh_audit.replay import verification
 from dsh_audit.replay.sent import SentRequest, build_sent
 from dsh_audit.replay.session_replay import Replay
@@ -153,7 +151,4 @@ def audit_cache(
 
 def read_cache_options(currency: str = "USD", prices: PathLike | None = None) -> CacheOptions:
     """Price table and the cache rules of every known provider."""
-    data = resources.files("dsh_audit") / "data"
-    source = data / "prices.json" if prices is None else Path(prices)
-    table = parse_prices(source.read_bytes(), name=str(prices or "prices"), schema=common.read_schema("prices"))
-    return CacheOptions(parse_rules((data / "cache_rules.json").read_bytes()), table, currency.upper())
+    return PriceChoice(None if prices is None else str(prices), currency).read()

@@ -18,6 +18,7 @@ from dsh_audit.checks.cache_model import CacheRow
 from dsh_audit.checks.cache_sum import METRICS, CacheReport, measure_summary
 from dsh_audit.checks.gates import check_limits, parse_limit
 from dsh_audit.cli.golden_cases import Task, check_case, read_log
+from dsh_audit.cli.options import DeploymentChoice
 from dsh_audit.deployment import Deployment
 from dsh_audit.golden.build import Recipe
 from dsh_audit.golden.normalise import parse_normaliser
@@ -206,7 +207,7 @@ def check_golden(
             case=case_file(check.folder, case_name(name)),
             log=str(log),
             session=session,
-            deployment_file=None if deployment is None else str(deployment),
+            deployment=DeploymentChoice(None if deployment is None else str(deployment)),
             may_write=check.may_write,
             update=check.update,
             recipe=Recipe(normalisers=declared or (), full=full),

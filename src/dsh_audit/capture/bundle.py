@@ -29,6 +29,11 @@ MAX_META_BYTES = 1 << 20
 _NAME = re.compile(r"(\d{1,18})\.(body|meta\.json)", re.ASCII)
 
 
+def is_bundle_file(name: str) -> bool:
+    """Whether a file of this name is part of a bundle."""
+    return _NAME.fullmatch(name) is not None
+
+
 def detect(path: Path, head: bytes) -> bool:
     """Any directory."""
     return not head and path.is_dir()

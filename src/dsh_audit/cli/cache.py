@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import resources
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,23 @@ from dsh_audit.audit import audit_cache
 from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_sum import COUNTS, METRICS, CacheReport, measure_summary, summarise
 from dsh_audit.checks.gates import Limit, check_limits, compare_reports, flatten, parse_limit
-from dsh_audit.checks.provider_rules import parse_rules
 from dsh_audit.cli import common
-from dsh_audit.cli.output import reporting
+from dsh_audit.cli.options import (
+    DEPLOYMENT,
+    LOGS,
+    PRICES,
+    CaptureChoice,
+    DeploymentChoice,
+    LogChoice,
+    PriceChoice,
+    capture_options,
+)
+from dsh_audit.cli.reporting import reporting
 from dsh_audit.deployment import Deployment
 from dsh_audit.errors import UsageError
 from dsh_audit.finding import Finding, Where, sort_findings
 from dsh_audit.log.locate import SessionFiles
 from dsh_audit.log.session_log import SessionLog
-from dsh_audit.pricing import parse_prices
 from dsh_audit.report.cache import ledger_rows, rank, render_cache, render_csv, render_ranking
 from dsh_audit.report.cache_cases import report_cache
 from dsh_audit.report.json import render_json
@@ -33,24 +40,10 @@ from dsh_audit.text import ecma
 from dsh_audit.text.to_json import to_json
 
 
-def price_options(command: common.F) -> common.F:
-    """``--prices``, ``--currency``."""
-    for option in (
-        click.option(
-            "--currency", default="USD", show_default=True, metavar="CODE", help="Currency of the price table to use."
-        ),
-        click.option(
-            "--prices", type=click.Path(dir_okay=False), metavar="FILE", help="Price file instead of the built-in one."
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-@click.command("cache", short_help="Say why the prompt cache stopped hitting, and what it cost.")
-@click.argument("names", metavar="LOG...", nargs=-1, required=True)
-@click.option("--capture", type=click.Path(), metavar="PATH", help="Compare captured bodies where they can be paired.")
-@price_options
+@click.command("cache")
+@LOGS
+@capture_options("Compare captured bodies where they can be paired. Repeatable.")
+@PRICES
 @click.option(
     "--provider-rules", metavar="NAME", help="Cache rules for every route: deepseek, anthropic, openai, gemini, prefix."
 )
@@ -70,14 +63,12 @@ def price_options(command: common.F) -> common.F:
 @click.option(
     "--ledger", type=click.Choice(["csv", "json"]), help="Print one flat record per request instead of the report."
 )
-@common.log_options
-@common.deployment_options
+@DEPLOYMENT
 @reporting
 def command(
-    names: tuple[str, ...],
-    capture: str | None,
-    prices: str | None,
-    currency: str,
+    logs: LogChoice,
+    captures: CaptureChoice,
+    prices: PriceChoice,
     provider_rules: str | None,
     grain: int | None,
     baseline: str | None,
@@ -85,11 +76,7 @@ def command(
     every_row: bool,
     require_each: bool,
     ledger: str | None,
-    session: str | None,
-    generation: int | None,
-    through: int | None,
-    deployment_file: str | None,
-    constants: tuple[str, ...],
+    deployment: DeploymentChoice,
 ) -> Report:
     """Tell for every request of LOG what it shares with earlier ones, where the prefix broke, why, and the cost.
 
@@ -101,23 +88,23 @@ def command(
     says why, at which log event (seq), and where the prompts part (a JSON pointer).
     """
     wanted = [parse_limit(limit, METRICS) for limit in limits]
-    deployment = common.read_deployment(deployment_file, constants)
-    options = read_options(prices, currency, provider_rules, grain)
-    logs, findings = common.open_many(names, session, generation)
-    if capture is not None:
-        if len(logs) > 1:
+    settings = deployment.read()
+    options = prices.read(provider_rules, grain)
+    opened, findings = logs.open_all()
+    if captures.captures:
+        if len(opened) > 1:
             raise UsageError("--capture goes with one session only", hint="choose one with --session")
-        deployment, options = _with_capture(capture, *logs[0], deployment, options)
+        settings, options = _with_captures(captures, *opened[0], settings, options)
     reports = [
-        _audit(log, files, deployment, options, through)
-        for log, files in common.with_progress(logs, "comparing", len(logs))
+        _audit(log, files, settings, options, logs.through)
+        for log, files in common.with_progress(opened, "comparing", len(opened))
     ]
     if len(reports) > 1:
         if baseline is not None or ledger is not None:
             raise UsageError("--baseline and --ledger go with one session only", hint="choose one with --session")
         return _ranking(reports, findings, wanted, require_each)
     report = replace(reports[0], findings=tuple(sort_findings([*findings, *reports[0].findings])))
-    report = _judge(report, wanted, _baseline(baseline, deployment, options))
+    report = _judge(report, wanted, _baseline(baseline, settings, options))
     return report_cache(
         [report],
         report.findings,
@@ -131,45 +118,30 @@ def _ledger(report: CacheReport, kind: str) -> str:
     return render_csv(report) if kind == "csv" else render_json(ledger_rows(report))
 
 
-def read_options(
-    prices: str | None, currency: str, rules: str | None = None, grain: int | None = None
-) -> CacheOptions:
-    """Price table and cache rules as the options name them."""
-    data = (resources.files("dsh_audit") / "data" / "prices.json").read_bytes()
-    name = "built-in prices"
-    if prices is not None:
-        name, data = prices, common.read_binary_file(prices)
-    table = parse_prices(data, name=name, schema=common.read_schema("prices"))
-    book = parse_rules(
-        (resources.files("dsh_audit") / "data" / "cache_rules.json").read_bytes(), chosen=rules, grain=grain
-    )
-    return CacheOptions(book, table, currency.upper())
-
-
 def _audit(
     log: SessionLog, files: SessionFiles, deployment: Deployment, options: CacheOptions, through: int | None
 ) -> CacheReport:
     return audit_cache(common.read_history(log, files), deployment, options, through)
 
 
-def _with_capture(
-    capture: str, log: SessionLog, files: SessionFiles, deployment: Deployment, options: CacheOptions
+def _with_captures(
+    captures: CaptureChoice, log: SessionLog, files: SessionFiles, deployment: Deployment, options: CacheOptions
 ) -> tuple[Deployment, CacheOptions]:
     """Fixed texts that a capture tells, and the body of each captured request by the index of its request."""
-    # Imported here: the comparison of bodies pulls in packages that few runs need.
-    from dsh_audit.capture import read_capture
     from dsh_audit.capture.exchange import Fidelity
     from dsh_audit.replay.verification import learn_constants, verify
 
-    archive = read_capture(Path(capture))
-    deployment = learn_constants(deployment, archive.exchanges)
-    exchanges = {exchange.id: exchange for exchange in archive.exchanges}
+    archives = captures.read()
+    deployment = learn_constants(deployment, (exchange for archive in archives for exchange in archive.exchanges))
+    history = common.read_history(log, files)
     found: dict[int, Callable[[], bytes | None]] = {}
-    for pair in verify([common.read_history(log, files)], [archive], deployment).pairs:
-        exchange = exchanges.get(pair.captured or "")
-        is_exact = exchange is not None and exchange.fidelity in (Fidelity.RAW, Fidelity.TEXT)
-        if exchange is not None and pair.rebuilt is not None and is_exact:
-            found.setdefault(pair.rebuilt.index, exchange.read_body)
+    for archive in archives:
+        exchanges = {exchange.id: exchange for exchange in archive.exchanges}
+        for pair in verify([history], [archive], deployment).pairs:
+            exchange = exchanges.get(pair.captured or "")
+            is_exact = exchange is not None and exchange.fidelity in (Fidelity.RAW, Fidelity.TEXT)
+            if exchange is not None and pair.rebuilt is not None and is_exact:
+                found.setdefault(pair.rebuilt.index, exchange.read_body)
     return deployment, replace(options, captured=found)
 
 
@@ -180,8 +152,8 @@ def _baseline(named: str | None, deployment: Deployment, options: CacheOptions) 
     path = Path(named)
     if path.is_file() and path.suffix == ".json":
         return _saved_report(named, path)
-    log, files, _findings = common.open_one(named, None, None)
-    report: dict[str, Any] = to_json(_audit(log, files, deployment, replace(options, captured={}), None))
+    history, _findings = LogChoice((named,)).read_one()
+    report: dict[str, Any] = to_json(audit_cache(history, deployment, replace(options, captured={})))
     return report
 
 

@@ -1,21 +1,19 @@
-"""Options, output and progress shared by all commands."""
+"""Reading what a command line names, and progress."""
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-import click
 import orjson
 
-from dsh_audit.cli.config import META_KEY
+from dsh_audit.cli.config import tell_outside
+from dsh_audit.cli.outputs import note_input, write_output
 from dsh_audit.deployment import Deployment, parse_deployment
 from dsh_audit.errors import AuditError, LogError, UsageError
 from dsh_audit.finding import Finding, Where
@@ -26,100 +24,27 @@ from dsh_audit.report.json import render_json
 from dsh_audit.rules import log as rules
 from dsh_audit.wire.pi.catalogue import read_catalog
 
-_INPUT_SUFFIXES = (".body", ".meta.json", ".har", ".zstd", ".zip", ".golden.json", ".golden.json.new")
-"""Files that no report is written over, wherever they lie."""
+_PACKAGE = Path(__file__).parents[1]
 
 _MAX_FILE_BYTES = 64_000_000
 """No deployment, price or text file is larger; a device may have no end."""
 
-F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
-
-
-OUTPUT_OPTION = click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write here, not to stdout."
-)
-
-
-_CATALOG = "dsh_audit.catalog"
-
-
-def _keep_catalog(ctx: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    ctx.meta[_CATALOG] = value
-    return value
-
-
-def catalog_directory() -> Path | None:
-    """What ``--catalog`` names."""
-    context = click.get_current_context(silent=True)
-    named = None if context is None else context.meta.get(_CATALOG)
-    return None if named is None else Path(named)
-
-
-def log_options(command: F) -> F:
-    """``--session``, ``--generation``, ``--through``."""
-    for option in (
-        click.option("--through", type=click.IntRange(min=0), metavar="SEQ", help="Read events up to this seq only."),
-        click.option(
-            "--generation", type=click.IntRange(min=0), metavar="N", help="Format version to read, if several exist."
-        ),
-        click.option("--session", metavar="ID", help="Session id, or a unique prefix, inside a home or export."),
-    ):
-        command = option(command)
-    return command
-
-
-def deployment_options(command: F) -> F:
-    """``--deployment``, ``--constant``, ``--catalog``."""
-    for option in (
-        click.option(
-            "--catalog",
-            type=click.Path(file_okay=False),
-            metavar="DIR",
-            expose_value=False,
-            callback=_keep_catalog,
-            help="Installed pi-ai package, or a directory with it in node_modules, to read its model list from.",
-        ),
-        click.option(
-            "--constant",
-            "constants",
-            multiple=True,
-            metavar="NAME=FILE",
-            help="Exact text of a long fixed text of the harness, e.g. compaction-instruction=FILE.",
-        ),
-        click.option(
-            "--deployment",
-            "deployment_file",
-            type=click.Path(dir_okay=False),
-            metavar="FILE",
-            help="TOML or JSON file with what the log cannot know (schemas/deployment.schema.json).",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def output_options(command: F) -> F:
-    """``--format``, ``-o``."""
-    for option in (
-        OUTPUT_OPTION,
-        click.option(
-            "--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 def read_schema(name: str) -> dict[str, Any]:
     """A JSON Schema of this project by file name without ``.schema.json``."""
-    packaged = resources.files("dsh_audit") / "schemas" / f"{name}.schema.json"
-    source = packaged if packaged.is_file() else Path(__file__).parents[3] / "schemas" / f"{name}.schema.json"
+    packaged = _PACKAGE / "schemas" / f"{name}.schema.json"
+    source = packaged if packaged.is_file() else _PACKAGE.parents[1] / "schemas" / packaged.name
     if not source.is_file():
         raise UsageError(f"there is no JSON Schema {name}.schema.json")
-    data = source.read_bytes()
-    schema: dict[str, Any] = orjson.loads(data)
+    schema: dict[str, Any] = orjson.loads(source.read_bytes())
     return schema
+
+
+def read_data(name: str) -> bytes:
+    """A data file of this package."""
+    return (_PACKAGE / "data" / name).read_bytes()
 
 
 def read_binary_file(path: str, what: str = "") -> bytes:
@@ -132,6 +57,7 @@ def read_binary_file(path: str, what: str = "") -> bytes:
         UsageError: it cannot be read, or is larger than any such file.
     """
     named = f"{what} {path}" if what else path
+    note_input(Path(path))
     try:
         with Path(path).open("rb") as stream:
             data = stream.read(_MAX_FILE_BYTES + 1)
@@ -152,8 +78,10 @@ def read_text_file(path: str, what: str) -> str:
         raise UsageError(f"{what} {path}: not UTF-8 text") from None
 
 
-def read_deployment(deployment_file: str | None, constants: Iterable[str]) -> Deployment:
-    """The deployment that ``--deployment`` and ``--constant`` describe."""
+def read_deployment(
+    deployment_file: str | None, constants: Iterable[str] = (), catalog: str | Path | None = None
+) -> Deployment:
+    """The deployment that ``--deployment``, ``--constant`` and ``--catalog`` describe."""
     texts: dict[str, str] = {}
     for item in constants:
         name, separator, path = item.partition("=")
@@ -169,11 +97,20 @@ def read_deployment(deployment_file: str | None, constants: Iterable[str]) -> De
         name=deployment_file,
         schema=read_schema("deployment"),
         constants=texts,
-        read_constant=lambda path: read_text_file(str(folder / path), "constant"),
+        read_constant=lambda path: _read_constant(folder / path),
     )
     named = deployment.look_up("pi_ai", "catalog")
-    directory = catalog_directory() or (folder / named if isinstance(named, str) else None)
-    return deployment if directory is None else replace(deployment, catalog=_read_catalogues(deployment, directory))
+    directory = catalog or (folder / named if isinstance(named, str) else None)
+    if directory is not None and catalog is None:
+        tell_outside("deployment_file", Path(directory))
+    return (
+        deployment if directory is None else replace(deployment, catalog=_read_catalogues(deployment, Path(directory)))
+    )
+
+
+def _read_constant(path: Path) -> str:
+    tell_outside("deployment_file", path)
+    return read_text_file(str(path), "constant")
 
 
 def _read_catalogues(deployment: Deployment, directory: Path) -> dict[str, Any]:
@@ -257,71 +194,6 @@ def name_findings(log: SessionLog) -> list[Finding]:
     return [Finding(rules.NAME_MISMATCH, message, log.where())]
 
 
-def write_output(text: str | bytes, output: str | None) -> None:
-    """Print a report, or write it to the file that ``-o`` names."""
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
-    if output is not None:
-        guard_output(output)
-        plain = data if isinstance(text, bytes) else click.unstyle(text).encode("utf-8", "backslashreplace")
-        try:
-            Path(output).write_bytes(plain)
-        except OSError as error:
-            raise UsageError(f"{output}: cannot be written: {error.strerror}") from None
-        return
-    if isinstance(text, str) and not wants_colour(sys.stdout):
-        data = click.unstyle(text).encode("utf-8", "backslashreplace")
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
-
-
-def guard_output(output: str) -> None:
-    """Refuse to overwrite anything that may be a log or a capture: audits are read-only.
-
-    Raises:
-        UsageError: the file exists and looks like an input, or has a second name that may be one.
-    """
-    path = Path(output)
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return  # nothing there, or nothing that can be written: opening it will say so
-    is_input = parse_generation(path.name) is not None or path.name.endswith(_INPUT_SUFFIXES)
-    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-        raise UsageError(f"{output}: a file with several names (hard links) is not overwritten")
-    if is_input or path.resolve() in _inputs():
-        hint = "choose another file; inputs are never changed"
-        raise UsageError(f"{output}: this would overwrite an input", hint=hint)
-
-
-def _inputs() -> set[Path]:
-    """The configuration file and whatever this command line names, also as NAME=FILE; output options aside."""
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return set()
-    config = context.meta.get(META_KEY)
-    named = set() if config is None else {Path(config).resolve()}
-    for parameter, value in context.params.items():
-        if parameter not in ("output", "reports"):
-            values = value if isinstance(value, tuple) else (value,)
-            texts = [str(item) for item in values if isinstance(item, (str, os.PathLike)) and str(item)]
-            pairs = [item.partition("=")[2] for item in texts if "=" in item]
-            named |= {Path(item).resolve() for item in (*texts, *filter(None, pairs))}
-    return named
-
-
-def wants_colour(stream: Any) -> bool:
-    """Colour on a terminal only; ``--color`` wins, then NO_COLOR (non-empty), FORCE_COLOR. Source: no-color.org."""
-    context = click.get_current_context(silent=True)
-    choice = context.find_root().params.get("color") if context is not None else None
-    if choice in ("always", "never"):
-        return bool(choice == "always")
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
-
-
 def write_report(
     output_format: str, output: str | None, *, as_json: Callable[[], Any], as_text: Callable[[], str]
 ) -> None:
@@ -334,5 +206,7 @@ def with_progress(items: Iterable[T], label: str, length: int | None = None) -> 
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield from items
         return
+    import click
+
     with click.progressbar(items, length=length, label=label, file=sys.stderr) as bar:
         yield from bar

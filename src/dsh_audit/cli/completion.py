@@ -8,7 +8,7 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 _SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
-@click.command("completion", short_help="Print the completion script of a shell.")
+@click.command("completion")
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 def command(shell: str) -> None:
     """Print the completion script of a SHELL.

@@ -7,26 +7,30 @@ file. Anything unknown is an error: a misspelled key must not silently weaken a 
 
 from __future__ import annotations
 
+import functools
 import os
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from dsh_audit.errors import UsageError
 
 OWN_NAME = "dsh-audit.toml"
 PROJECT_NAME = "pyproject.toml"
 META_KEY = "dsh_audit.config"
-"""``ctx.meta`` key of the path that was read."""
+"""``ctx.meta`` key of the ConfigFile that was read."""
 
 _MAX_BYTES = 1 << 20
 _PAIRS_WITH_PATH = ("constants", "reports")
-_NOT_IN_FILES = ("help", "version", "config", "no_config")
+_NOT_IN_FILES = ("help", "version", "config", "no_config", "debug")
+
+
+class OutputPath(click.Path):
+    """A path that is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,15 @@ class ConfigFile:
         path: as shown in errors, relative to the working directory where possible.
         section: how its top table is called in errors.
         table: the parsed settings.
+        is_found: nobody named it; it may have come with the directory that is audited.
+        outside: settings of a found file with which a command reads outside the directory of that file.
     """
 
     path: str
     section: str
     table: dict[str, Any]
+    is_found: bool = False
+    outside: set[str] = field(default_factory=set)
 
     def fail(self, keys: Iterable[str], message: str, hint: str | None = None) -> UsageError:
         """The error of one key."""
@@ -56,7 +64,7 @@ def find_config(start: Path) -> ConfigFile | None:
             if (folder / name).is_file():
                 found = read_config(os.path.relpath(folder / name))
                 if found is not None:
-                    return found
+                    return replace(found, is_found=True)
     return None
 
 
@@ -76,6 +84,8 @@ def read_config(path: str) -> ConfigFile | None:
         return None
     if len(data) > _MAX_BYTES:
         raise UsageError(f"{path}: larger than {_MAX_BYTES} bytes")
+    import tomllib
+
     try:
         table = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -180,6 +190,8 @@ def _command_defaults(
 
 
 def _unknown(config: ConfigFile, keys: tuple[str, ...], known: Iterable[str]) -> UsageError:
+    from difflib import get_close_matches
+
     close = get_close_matches(keys[-1].replace("_", "-")[:100], sorted(known), n=1, cutoff=0.5)
     hint = f"did you mean {close[0]}?" if close else "keys are the long names of options, see --help"
     return config.fail(keys, "unknown key", hint)
@@ -217,23 +229,85 @@ def _convert(config: ConfigFile, keys: tuple[str, ...], option: click.Option, va
     if message is not None:
         raise config.fail(keys, message)
     if not option.multiple:
-        return _from_file(config, option, value)
-    return [_from_file(config, option, item) for item in (value if isinstance(value, list) else [value])]
+        return _from_file(config, keys, option, value)
+    return [_from_file(config, keys, option, item) for item in (value if isinstance(value, list) else [value])]
 
 
-def _from_file(config: ConfigFile, option: click.Option, value: Any) -> Any:
-    folder = Path(config.path).parent
-    if isinstance(option.type, click.Path):
-        return str(folder / value)
+def _from_file(config: ConfigFile, keys: tuple[str, ...], option: click.Option, value: Any) -> Any:
+    """A setting with its path, if it has one, relative to the file; one that was only found reaches not everywhere."""
+    is_path = isinstance(option.type, click.Path)
     name, separator, path = value.partition("=") if option.name in _PAIRS_WITH_PATH else ("", "", "")
-    return f"{name}={folder / path}" if separator and path not in ("", "-") else value
+    folder = Path(config.path).parent
+    if is_path:
+        full = text = str(folder / value)
+    elif separator and path not in ("", "-"):
+        full = str(folder / path)
+        text = f"{name}={full}"
+    elif option.name == "log":
+        full = text = value
+    else:
+        return value
+    if config.is_found and not _is_below(full, folder):
+        if is_output(option):
+            hint = f"--config {config.path} allows it"
+            raise config.fail(keys, "a file that nobody named writes nothing outside its own directory", hint)
+        config.outside.add(text)
+    return text
 
 
-def name_environment(command: click.Command, prefix: str) -> None:
-    """Give every option an environment variable, ``<PREFIX>_<LONG_OPTION>``; those of a subcommand hold its name."""
+def _is_below(path: str | Path, folder: Path) -> bool:
+    try:
+        return Path(path).resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def tell_outside(option: str, path: Path) -> None:
+    """Say on stderr when an option that a found file has set leads to a path outside the directory of that file."""
+    context = click.get_current_context(silent=True)
+    config = None if context is None else context.meta.get(META_KEY)
+    if config is None or context is None or not config.is_found or _is_below(path, Path(config.path).parent):
+        return
+    if context.get_parameter_source(option) is ParameterSource.DEFAULT_MAP:
+        _tell(config, str(path))
+
+
+def _tell(config: ConfigFile, text: str) -> None:
+    click.echo(f"note: {config.path} makes this read {text!r}, outside its directory", err=True)
+
+
+def is_output(option: click.Parameter) -> bool:
+    """Whether a parameter says where to write."""
+    return isinstance(option.type, OutputPath) or option.name == "reports"
+
+
+def prepare_command(command: click.Command, prefix: str) -> None:
+    """Give every option its environment variable, ``<PREFIX>_<LONG_OPTION>``, and tell what a found file reads."""
     for long, option in options_of(command).items():
         if option.envvar is None:
             option.envvar = f"{prefix}_{long}".upper().replace("-", "_")
     if isinstance(command, click.Group):
         for name, below in commands_of(command).items():
-            name_environment(below, f"{prefix}_{name}")
+            prepare_command(below, f"{prefix}_{name}")
+    elif command.callback is not None:
+        command.callback = _telling(command.callback)
+
+
+def _telling(callback: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(callback)
+    def told(*args: Any, **values: Any) -> Any:
+        context = click.get_current_context()
+        config = context.meta.get(META_KEY)
+        if config is not None and config.outside:
+            _tell_all(config, context)
+        return callback(*args, **values)
+
+    return told
+
+
+def _tell_all(config: ConfigFile, context: click.Context) -> None:
+    for name, value in context.params.items():
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP:
+            items = value if isinstance(value, tuple) else (value,)
+            for text in sorted({item for item in items if isinstance(item, str)} & config.outside):
+                _tell(config, text)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from dsh_audit.capture import read_capture
-from dsh_audit.cli import common
-from dsh_audit.cli.verify import capture_options, read_fields
+from dsh_audit.cli.config import OutputPath
+from dsh_audit.cli.options import (
+    DEPLOYMENT,
+    LOGS,
+    CaptureChoice,
+    DeploymentChoice,
+    LogChoice,
+    capture_options,
+    format_option,
+)
+from dsh_audit.cli.outputs import guard_output, write_output
 from dsh_audit.errors import UsageError
 from dsh_audit.replay.learning import Learned, learn
 from dsh_audit.report.json import render_json
@@ -19,31 +26,19 @@ from dsh_audit.report.text import clean
 from dsh_audit.text.to_json import to_json
 
 
-@click.group("deployment", short_help="Propose a deployment file from logs and captures.")
+@click.group("deployment")
 def command() -> None:
     """Deployment files: what no log holds, such as a provider's base URL and models; see --deployment elsewhere."""
 
 
 @command.command("learn", short_help="Propose a file for routes of llm-pi-ai.")
-@click.argument("names", metavar="LOG...", nargs=-1, required=True)
-@capture_options
-@common.log_options
-@common.deployment_options
-@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option(
-    "-o", "--output", "output", required=True, type=click.Path(dir_okay=False), metavar="FILE", help="File to write."
-)
+@LOGS
+@capture_options(required=True)
+@DEPLOYMENT
+@format_option("text", "json")
+@click.option("-o", "--output", required=True, type=OutputPath(dir_okay=False), metavar="FILE", help="File to write.")
 def learn_command(
-    names: tuple[str, ...],
-    captures: tuple[str, ...],
-    capture_fields: tuple[str, ...],
-    session: str | None,
-    generation: int | None,
-    through: int | None,
-    deployment_file: str | None,
-    constants: tuple[str, ...],
-    output_format: str,
-    output: str,
+    logs: LogChoice, captures: CaptureChoice, deployment: DeploymentChoice, output_format: str, output: str
 ) -> None:
     """Propose a deployment file for routes of the adapter llm-pi-ai, so that the captured bodies come out.
 
@@ -53,14 +48,12 @@ def learn_command(
     """
     if not output.endswith(".json"):
         raise UsageError(f"{output}: the proposed file is JSON", hint="give it a name that ends in .json")
-    deployment = common.read_deployment(deployment_file, constants)
-    fields = read_fields(capture_fields)
-    archives = [read_capture(Path(path), fields=fields) for path in captures]
-    logs, _findings = common.open_many(names, session, generation)
-    learned = learn([common.read_history(log, files) for log, files in logs], archives, deployment)
-    common.write_output(render_json(learned.raw), output)
-    text = render_json(to_json(learned)) if output_format == "json" else _text(learned)
-    common.write_output(text, None)
+    guard_output(output)
+    settings, archives = deployment.read(), captures.read()
+    histories, _findings = logs.read_all()
+    learned = learn(histories, archives, settings)
+    write_output(render_json(learned.raw), output)
+    write_output(render_json(to_json(learned)) if output_format == "json" else _text(learned), None)
     summary = learned.report.summary
     sys.exit(1 if summary["different"] or summary["unexplained"] or summary["not_checked"] else 0)
 

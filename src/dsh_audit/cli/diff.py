@@ -12,13 +12,13 @@ from dsh_audit.capture import IMPORTERS, read_capture
 from dsh_audit.capture.files import read_head
 from dsh_audit.checks.compare_runs import RunsDiff, check_runs, compare_runs
 from dsh_audit.checks.run_requests import RunRequest, of_capture, of_rebuilt
-from dsh_audit.cli import common
-from dsh_audit.cli.output import reporting
+from dsh_audit.cli.options import DEPLOYMENT, DeploymentChoice, LogChoice, normalise_option
+from dsh_audit.cli.reporting import reporting
 from dsh_audit.deployment import Deployment
 from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.events import SessionHeader
 from dsh_audit.finding import Finding, sort_findings
-from dsh_audit.golden.normalise import BUILT_IN, Normaliser, Normalising, parse_normaliser
+from dsh_audit.golden.normalise import Normaliser, Normalising, parse_normaliser
 from dsh_audit.log.locate import parse_generation, read_sessions
 from dsh_audit.log.session_log import open_log
 from dsh_audit.replay.session_replay import Replay
@@ -34,7 +34,7 @@ class _Run:
     findings: Sequence[Finding]
 
 
-@click.command("diff", short_help="Compare two runs of one task request by request.")
+@click.command("diff")
 @click.argument("first", metavar="FIRST")
 @click.argument("second", metavar="SECOND")
 @click.option("--session", metavar="ID", help="Session id, or a unique prefix, inside a home or export.")
@@ -42,13 +42,8 @@ class _Run:
 @click.option(
     "--kind", type=click.Choice(["auto", "logs", "captures"]), default="auto", show_default=True, help="What both are."
 )
-@click.option(
-    "--normalise",
-    multiple=True,
-    metavar="NAME[=REGEX]",
-    help=f"Replace what varies by a placeholder first: {', '.join(BUILT_IN)}, or a name and pattern. Repeatable.",
-)
-@common.deployment_options
+@normalise_option
+@DEPLOYMENT
 @reporting
 def command(
     first: str,
@@ -57,8 +52,7 @@ def command(
     second_session: str | None,
     kind: str,
     normalise: tuple[str, ...],
-    deployment_file: str | None,
-    constants: tuple[str, ...],
+    deployment: DeploymentChoice,
 ) -> Report:
     """Compare two runs of the same task request by request: two LOGs, or two CAPTUREs.
 
@@ -70,9 +64,9 @@ def command(
     kinds = {kind} if kind != "auto" else {_detect(first), _detect(second)}
     if len(kinds) > 1:
         raise UsageError("one of these is a log, the other a capture", hint="dsh-audit verify LOG --capture PATH")
-    deployment = common.read_deployment(deployment_file, constants)
+    settings = deployment.read()
     if kinds == {"logs"}:
-        one, two = _log(first, session, deployment), _log(second, second_session or session, deployment)
+        one, two = _log(first, session, settings), _log(second, second_session or session, settings)
     else:
         one, two = _capture(first), _capture(second)
     sides = Normalising(declared, one.session_header), Normalising(declared, two.session_header)
@@ -103,10 +97,10 @@ def _detect(named: str) -> str:
 
 
 def _log(named: str, session: str | None, deployment: Deployment) -> _Run:
-    log, files, findings = common.open_one(named, session, None)
-    replay = Replay(common.read_history(log, files), deployment)
+    history, findings = LogChoice((named,), session).read_one()
+    replay = Replay(history, deployment)
     requests = [of_rebuilt(rebuilt) for rebuilt in replay]
-    return _Run(requests, log.session_header, [*findings, *replay.findings])
+    return _Run(requests, history.current.session_header, [*findings, *replay.findings])
 
 
 def _capture(named: str) -> _Run:

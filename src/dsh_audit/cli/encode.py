@@ -14,6 +14,8 @@ from typing import Any
 import click
 
 from dsh_audit.cli import common
+from dsh_audit.cli.options import DEPLOYMENT, OUTPUT, DeploymentChoice
+from dsh_audit.cli.outputs import write_output
 from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.text import ecma
 from dsh_audit.wire.body import Body
@@ -26,7 +28,7 @@ from dsh_audit.wire.pi.single import DEFAULT_VERSION
 _GZIP = b"\x1f\x8b"
 
 
-@click.command("encode", short_help="Print the exact body of one request given as JSON.")
+@click.command("encode")
 @click.argument("named", metavar="INPUT.json")
 @click.option("--jsonl", is_flag=True, help="INPUT holds one request a line; print a size and a digest for each.")
 @click.option("--pi-version", metavar="VERSION", help="pi-ai release for requests that name none.")
@@ -37,15 +39,14 @@ _GZIP = b"\x1f\x8b"
     metavar="FILE",
     help="Bytes of every image that the request holds without giving its own in images.",
 )
-@common.deployment_options
-@common.OUTPUT_OPTION
+@DEPLOYMENT
+@OUTPUT
 def command(
     named: str,
     jsonl: bool,
     pi_version: str | None,
     image_file: str | None,
-    deployment_file: str | None,
-    constants: tuple[str, ...],
+    deployment: DeploymentChoice,
     output: str | None,
 ) -> None:
     """Print the exact body of the one request that INPUT.json describes; no newline is added.
@@ -55,8 +56,8 @@ def command(
     deepseek-messages for the DeepSeek adapter. With --jsonl each line gives {"size","sha256"}, or {"error"} where no
     request would leave. "-" reads standard input.
     """
-    deployment = common.read_deployment(deployment_file, constants)
-    directory = common.catalog_directory()
+    settings = deployment.read()
+    directory = None if deployment.catalog is None else Path(deployment.catalog)
     image = None if image_file is None else common.read_binary_file(image_file, "image")
     version = pi_version or (read_version(directory) if directory is not None else DEFAULT_VERSION)
 
@@ -71,14 +72,14 @@ def command(
             raise UsageError(f"{named}: not JSON: {error}") from None
         is_row = isinstance(given, dict) and "options" not in given and "input" in given
         given = given["input"] if is_row else given
-        return encode_single(given, deployment, find_catalogue, pi_version=version, image=image)
+        return encode_single(given, settings, find_catalogue, pi_version=version, image=image)
 
     if jsonl:
-        common.write_output(b"".join(_rows(named, encode)), output)
+        write_output(b"".join(_rows(named, encode)), output)
         return
     with _open(named) as lines:
         data = b"".join(lines)
-    common.write_output(encode(data).to_bytes(), output)
+    write_output(encode(data).to_bytes(), output)
 
 
 def _rows(named: str, encode: Callable[[bytes], Body]) -> Iterator[bytes]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from dsh_audit.capture import read_capture
 from dsh_audit.cli import common
+from dsh_audit.cli.config import OutputPath
 from dsh_audit.cli.golden_cases import (
     LogPlace,
     Task,
@@ -23,13 +23,22 @@ from dsh_audit.cli.golden_cases import (
     require_writable,
     tasks_for_logs,
 )
-from dsh_audit.cli.output import reporting
+from dsh_audit.cli.options import (
+    DEPLOYMENT,
+    CaptureChoice,
+    DeploymentChoice,
+    capture_options,
+    normalise_option,
+    output_options,
+)
+from dsh_audit.cli.outputs import GuardedFiles, write_output
+from dsh_audit.cli.reporting import reporting
 from dsh_audit.deployment import Deployment
 from dsh_audit.errors import UsageError
 from dsh_audit.finding import Finding, Where
 from dsh_audit.golden.build import Recipe
 from dsh_audit.golden.compare import compare_cases
-from dsh_audit.golden.normalise import BUILT_IN, parse_normaliser
+from dsh_audit.golden.normalise import parse_normaliser
 from dsh_audit.golden.result import CaseResult, GoldenReport, Unused
 from dsh_audit.golden.store import (
     CaseFile,
@@ -48,12 +57,12 @@ from dsh_audit.report.golden import render_list, render_pending, report_golden
 from dsh_audit.report.model import Report
 from dsh_audit.rules import golden as rules
 
-FORCE = click.option("--force", is_flag=True, help="Write although CI is set.")
+_FORCE = click.option("--force", is_flag=True, help="Write although CI is set.")
 _DIRECTORY = click.argument("root", metavar="DIR", type=click.Path(path_type=Path))
 _NAMES = click.argument("names", metavar="[CASE]...", nargs=-1)
 
 
-@click.group("golden", short_help="Pin what the model sees, and find out when it changes.")
+@click.group("golden")
 def command() -> None:
     """Pin what the model sees, and find out in CI when it changes.
 
@@ -62,37 +71,25 @@ def command() -> None:
     """
 
 
-def normalise_option(function: common.F) -> common.F:
-    """``--normalise``."""
-    return click.option(
-        "--normalise",
-        "normalise",
-        multiple=True,
-        metavar="NAME[=REGEX]",
-        help=f"Replace what varies by a placeholder: {', '.join(BUILT_IN)}, or a name and pattern. Repeatable.",
-    )(function)
-
-
 @command.command("record", short_help="Write a golden case for each session of a log.")
 @click.argument("named", metavar="LOG")
-@click.option("--capture", "captures", multiple=True, type=click.Path(), metavar="PATH", help="Verify against this.")
-@click.option("-o", "--output", "root", required=True, type=click.Path(path_type=Path), metavar="DIR")
+@capture_options("Verify against this. Repeatable.")
+@click.option("-o", "--output", "root", required=True, type=OutputPath(path_type=Path), metavar="DIR")
 @click.option("--name", metavar="CASE", help="Name of the case; default: the session id.")
 @click.option("--session", metavar="ID", help="Session id, or a unique prefix, inside a home or export.")
 @click.option("--full", is_flag=True, help="Keep texts, not only digests.")
 @normalise_option
-@common.deployment_options
+@DEPLOYMENT
 @click.option("--force", is_flag=True, help="Replace cases that exist; write although CI is set.")
 def record_command(
     named: str,
-    captures: tuple[str, ...],
+    captures: CaptureChoice,
     root: Path,
     name: str | None,
     session: str | None,
     full: bool,
     normalise: tuple[str, ...],
-    deployment_file: str | None,
-    constants: tuple[str, ...],
+    deployment: DeploymentChoice,
     force: bool,
 ) -> None:
     """Write one golden case for each session of LOG into DIR; LOG is remembered relative to it.
@@ -110,15 +107,14 @@ def record_command(
         if case.is_recorded and not force:
             raise UsageError(f"golden case {case.name} exists", hint="check and accept it, or record with --force")
         own, findings = recipe, list[Finding]()
-        if captures:
-            deployment = common.read_deployment(deployment_file, constants)
-            own, findings = _verified(case, place, captures, recipe, deployment)
+        if captures.captures:
+            own, findings = _verified(case, place, captures, recipe, deployment.read())
         if findings:
             failed = True
             _echo(*text.findings_block(findings))
             continue
-        recorded = record(case, place.named, place.directory, own, deployment_file, constants)
-        write_case(case, recorded.case, pending=False)
+        recorded = record(case, place.named, place.directory, own, deployment)
+        write_case(case, recorded.case, GuardedFiles(place.named), pending=False)
         _echo(f"{text.good('recorded')} {text.bold(text.clean(case.name))}: {_counts(recorded.case.requests)}")
     sys.exit(1 if failed else 0)
 
@@ -140,10 +136,10 @@ def _counts(requests: Sequence[object]) -> str:
 
 
 def _verified(
-    case: CaseFile, place: LogPlace, captures: tuple[str, ...], recipe: Recipe, deployment: Deployment
+    case: CaseFile, place: LogPlace, captures: CaptureChoice, recipe: Recipe, deployment: Deployment
 ) -> tuple[Recipe, list[Finding]]:
     """The recipe with what the captures prove; findings where they show something else than the log."""
-    archives = [read_capture(Path(path)) for path in captures]
+    archives = captures.read()
     history, _findings = read_log(place.named, place.directory)
     report = verify([history], archives, deployment)
     own = [pair for pair in report.pairs if pair.captured is not None and pair.rebuilt is not None]
@@ -171,8 +167,8 @@ def _verified(
     help="What a case means that no log of --log belongs to.",
 )
 @normalise_option
-@common.deployment_options
-@FORCE
+@DEPLOYMENT
+@_FORCE
 @reporting
 def check_command(
     root: Path,
@@ -182,8 +178,7 @@ def check_command(
     jobs: int | None,
     unused: Unused,
     normalise: tuple[str, ...],
-    deployment_file: str | None,
-    constants: tuple[str, ...],
+    deployment: DeploymentChoice,
     force: bool,
 ) -> Report:
     """Replay the log of every case in DIR and tell what changed: request, layer, pointer, event, cause.
@@ -198,8 +193,7 @@ def check_command(
         raise UsageError(f"{root}: no golden cases here", hint="dsh-audit golden record LOG -o DIR makes some")
     base = Task(
         case=CaseFile("", root),
-        deployment_file=deployment_file,
-        constants=constants,
+        deployment=deployment,
         may_write=may_write(force),
         recipe=recipe,
     )
@@ -214,7 +208,7 @@ def check_command(
 
 @command.command("list", short_help="List the cases and whether anything waits.")
 @_DIRECTORY
-@common.output_options
+@output_options
 def list_command(root: Path, output_format: str, output: str | None) -> None:
     """List the cases in DIR: requests, normalisers, log, and whether anything waits to be accepted."""
     rows = list_cases(find_cases(root))
@@ -229,7 +223,7 @@ def list_command(root: Path, output_format: str, output: str | None) -> None:
 @command.command("review", short_help="Show what waits; on a terminal, decide on each.")
 @_DIRECTORY
 @_NAMES
-@FORCE
+@_FORCE
 def review_command(root: Path, names: tuple[str, ...], force: bool) -> None:
     """Show what waits to be accepted in DIR; on a terminal, decide on each.
 
@@ -261,33 +255,33 @@ def _decide(case: CaseFile) -> bool:
         "accept, reject or skip", type=click.Choice(["a", "r", "s"]), default="s", show_choices=True, err=True
     )
     if answer == "a":
-        accept_case(case)
+        accept_case(case, GuardedFiles())
     elif answer == "r":
-        reject_case(case)
+        reject_case(case, GuardedFiles())
     return bool(answer != "s")
 
 
 @command.command("accept", short_help="Make what waits the golden cases.")
 @_DIRECTORY
 @_NAMES
-@FORCE
+@_FORCE
 def accept_command(root: Path, names: tuple[str, ...], force: bool) -> None:
     """Make what waits in DIR the golden cases: all of it, or the CASEs."""
     require_writable(force)
     for case in _waiting(root, names):
-        accept_case(case)
+        accept_case(case, GuardedFiles())
         _echo(f"{text.good('accepted')} {text.clean(case.name)}")
 
 
 @command.command("reject", short_help="Throw away what waits.")
 @_DIRECTORY
 @_NAMES
-@FORCE
+@_FORCE
 def reject_command(root: Path, names: tuple[str, ...], force: bool) -> None:
     """Throw away what waits in DIR: all of it, or the CASEs."""
     require_writable(force)
     for case in _waiting(root, names):
-        reject_case(case)
+        reject_case(case, GuardedFiles())
         _echo(f"{text.warn('rejected')} {text.clean(case.name)}")
 
 
@@ -303,4 +297,4 @@ def _waiting(root: Path, names: Sequence[str]) -> list[CaseFile]:
 
 
 def _echo(*lines: str) -> None:
-    common.write_output("\n".join(lines) + "\n", None)
+    write_output("\n".join(lines) + "\n", None)

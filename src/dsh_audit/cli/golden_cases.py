@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib import metadata
 from itertools import takewhile
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from dsh_audit import __version__
 from dsh_audit.cli import common
+from dsh_audit.cli.options import DeploymentChoice
+from dsh_audit.cli.outputs import GuardedFiles
 from dsh_audit.deployment import Deployment
 from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.finding import Finding
@@ -51,7 +53,7 @@ class Task:
         case: its files.
         log: the log or session to use instead of the remembered one.
         session: directory name of the session where ``log`` holds several.
-        deployment_file, constants: as on the command line; they win over the remembered file.
+        deployment: as on the command line; it wins over the remembered file.
         may_write: pending files may be written and removed.
         update: write the golden file itself, at once.
         recipe: how to record a case that does not exist yet.
@@ -62,8 +64,7 @@ class Task:
     case: CaseFile
     log: str | None = None
     session: str | None = None
-    deployment_file: str | None = None
-    constants: tuple[str, ...] = ()
+    deployment: DeploymentChoice = field(default_factory=DeploymentChoice)
     may_write: bool = False
     update: bool = False
     recipe: Recipe = field(default_factory=Recipe)
@@ -73,10 +74,7 @@ class Task:
 
 def version() -> str:
     """This release, as cases remember it."""
-    try:
-        return f"dsh-audit {metadata.version('dsh-audit')}"
-    except metadata.PackageNotFoundError:
-        return "dsh-audit"
+    return f"dsh-audit {__version__}"
 
 
 def may_write(force: bool) -> bool:
@@ -125,7 +123,7 @@ def _new(task: Task) -> CaseResult:
         count = len(case.read_pending().requests)
         reason = f"{count} requests wait to be accepted"
         return CaseResult(case.name, "new", str(case.path), None, reason, requests=count)
-    recorded = record(case, task.log, task.session, task.recipe, task.deployment_file, task.constants)
+    recorded = record(case, task.log, task.session, task.recipe, task.deployment)
     count = len(recorded.case.requests)
     result = CaseResult(
         case.name,
@@ -140,18 +138,23 @@ def _new(task: Task) -> CaseResult:
     if task.may_write:
         is_outside = task.root is not None and not Path(task.log).resolve().is_relative_to(task.root.resolve())
         content = replace(recorded.case, log=None) if is_outside else recorded.case
-        _write(task, content)
+        _write(task, task.log, content)
         return replace(result, is_written=True)
     if case.is_pending:
         return result
     return replace(result, state="missing", reason="there is no golden case for this log, and none may be written")
 
 
-def _write(task: Task, content: GoldenCase) -> None:
+def _files(task: Task, log: str) -> GuardedFiles:
+    return GuardedFiles(log, task.deployment.deployment_file)
+
+
+def _write(task: Task, log: str, content: GoldenCase) -> None:
     """Write what waits, or the golden file itself."""
-    write_case(task.case, content, pending=not task.update)
+    files = _files(task, log)
+    write_case(task.case, content, files, pending=not task.update)
     if task.update:
-        reject_case(task.case)
+        reject_case(task.case, files)
 
 
 def _check(task: Task, golden: GoldenCase) -> CaseResult:
@@ -159,7 +162,7 @@ def _check(task: Task, golden: GoldenCase) -> CaseResult:
     if task.log is None and golden.log is None:
         raise UsageError("the case does not remember its log", hint="name it with --log")
     named = task.log or str(case.resolve(golden.log or ""))
-    deployment = _deployment(case, golden.deployment, task.deployment_file, task.constants)
+    deployment = _deployment(case, golden.deployment, task.deployment)
     history, findings = read_log(named, task.session or golden.session_id)
     recipe = recipe_of(golden, version())
     if task.normalisers is not None:
@@ -169,7 +172,7 @@ def _check(task: Task, golden: GoldenCase) -> CaseResult:
     if changes:
         changes = explain_changes(changes, fresh.rebuilt, history, deployment)
     if task.may_write:
-        _write_outcome(task, fresh, [index for change in changes for index in change.requests], bool(changes))
+        _write_outcome(task, named, fresh, [index for change in changes for index in change.requests], bool(changes))
     return CaseResult(
         name=case.name,
         state="changed" if changes else "matched",
@@ -183,12 +186,12 @@ def _check(task: Task, golden: GoldenCase) -> CaseResult:
     )
 
 
-def _write_outcome(task: Task, fresh: Recorded, changed: Sequence[int], is_changed: bool) -> None:
+def _write_outcome(task: Task, log: str, fresh: Recorded, changed: Sequence[int], is_changed: bool) -> None:
     """Leave what would be accepted; nothing where the case holds again."""
     if is_changed:
-        _write(task, without_verdicts(fresh.case, changed))
+        _write(task, log, without_verdicts(fresh.case, changed))
     elif task.case.is_pending:
-        reject_case(task.case)
+        reject_case(task.case, _files(task, log))
 
 
 def record(
@@ -196,23 +199,20 @@ def record(
     named: str,
     session: str | None,
     recipe: Recipe,
-    deployment_file: str | None,
-    constants: Iterable[str],
+    choice: DeploymentChoice,
 ) -> Recorded:
     """A fresh case of a log, with the paths it is to remember."""
     history, findings = read_log(named, session)
-    deployment = _deployment(case, None, deployment_file, constants)
-    remembered = None if deployment_file is None else relative_to_case(case, Path(deployment_file))
+    named_file = choice.deployment_file
+    remembered = None if named_file is None else relative_to_case(case, Path(named_file))
     full = replace(recipe, log=relative_to_case(case, Path(named)), deployment_path=remembered, recorded_by=version())
-    return record_case(history, deployment, full, findings)
+    return record_case(history, choice.read(), full, findings)
 
 
-def _deployment(
-    case: CaseFile, remembered: str | None, deployment_file: str | None, constants: Iterable[str]
-) -> Deployment:
-    if deployment_file is None and remembered is not None:
-        deployment_file = str(case.resolve(remembered))
-    return common.read_deployment(deployment_file, constants)
+def _deployment(case: CaseFile, remembered: str | None, choice: DeploymentChoice) -> Deployment:
+    if choice.deployment_file is None and remembered is not None:
+        choice = replace(choice, deployment_file=str(case.resolve(remembered)))
+    return choice.read()
 
 
 def check_cases(tasks: Sequence[Task], jobs: int | None = None) -> list[CaseResult]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from dsh_audit.audit import find_request
-from dsh_audit.cli import common
+from dsh_audit.cli.options import DEPLOYMENT, ONE_LOG, OUTPUT, DeploymentChoice, LogChoice
+from dsh_audit.cli.outputs import write_output
 from dsh_audit.errors import NotReconstructibleError, UsageError
 from dsh_audit.events import Json
 from dsh_audit.report.json import render_json
@@ -15,8 +16,8 @@ from dsh_audit.wire.body import Body
 _PARTS = ("body", "base", "headers", "messages", "options")
 
 
-@click.command("render", short_help="Print what the model was sent in one request.")
-@click.argument("named", metavar="LOG")
+@click.command("render")
+@ONE_LOG
 @click.option("--request", "index", type=click.IntRange(min=0), required=True, metavar="N", help="Index, see requests.")
 @click.option(
     "--part",
@@ -26,20 +27,9 @@ _PARTS = ("body", "base", "headers", "messages", "options")
     help="body: exact bytes; base: without extension fields; headers: HTTP headers as JSON; "
     "messages, options: that part of the body.",
 )
-@common.log_options
-@common.deployment_options
-@common.OUTPUT_OPTION
-def command(
-    named: str,
-    index: int,
-    part: str,
-    session: str | None,
-    generation: int | None,
-    through: int | None,
-    deployment_file: str | None,
-    constants: tuple[str, ...],
-    output: str | None,
-) -> None:
+@DEPLOYMENT
+@OUTPUT
+def command(logs: LogChoice, index: int, part: str, deployment: DeploymentChoice, output: str | None) -> None:
     """Print one request of LOG exactly as it went over the wire: no newline is added to the body.
 
     To read it: dsh-audit render LOG --request N | jq . Members that no log explains, such as dsh_plugin_packages,
@@ -47,21 +37,21 @@ def command(
 
     Request headers that cannot be known (keys, user id) are null.
     """
-    deployment = common.read_deployment(deployment_file, constants)
-    log, files, _findings = common.open_one(named, session, generation)
-    rebuilt = find_request(common.read_history(log, files), deployment, index, through)
+    settings = deployment.read()
+    history, _findings = logs.read_one()
+    rebuilt = find_request(history, settings, index, logs.through)
     if rebuilt is None:
-        raise UsageError(f"{named}: there is no request {index}", hint="dsh-audit requests LOG lists them")
+        raise UsageError(f"{logs.names[0]}: there is no request {index}", hint="dsh-audit requests LOG lists them")
     encoded = rebuilt.encoded
     if part == "headers":
         headers = [{"name": name, "value": value} for name, value in encoded.http_headers]
-        common.write_output(render_json(headers), output)
+        write_output(render_json(headers), output)
         return
     if encoded.body is None:
         reason = "; ".join(encoded.why) or "no reason is known"
         raise NotReconstructibleError(f"request {index} cannot be rebuilt to the byte: {reason}")
     body = encoded.body if part == "base" else rebuilt.extended(encoded.body).body
-    common.write_output(body.to_bytes() if part in ("body", "base") else _part(body, part), output)
+    write_output(body.to_bytes() if part in ("body", "base") else _part(body, part), output)
 
 
 def _part(body: Body, part: str) -> bytes:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import click
 
 from dsh_audit.cli import common
+from dsh_audit.cli.options import output_options
 from dsh_audit.errors import UsageError
 from dsh_audit.report.rules import render_rules, rules_json
 from dsh_audit.rules import RULES
 
 
-@click.command("rules", short_help="List every finding code.")
+@click.command("rules")
 @click.argument("families", metavar="[FAMILY]...", nargs=-1)
-@common.output_options
+@output_options
 def command(families: tuple[str, ...], output_format: str, output: str | None) -> None:
     """List every finding code with its meaning, an example and what to do; FAMILY is the part before the slash."""
     known = list(dict.fromkeys(code.partition("/")[0] for code in RULES))

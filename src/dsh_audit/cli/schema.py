@@ -7,26 +7,27 @@ from pathlib import Path
 import click
 import orjson
 
-from dsh_audit.cli import common
+from dsh_audit.cli.options import OUTPUT
+from dsh_audit.cli.outputs import write_output
 from dsh_audit.errors import UsageError
 from dsh_audit.report import text
 
 
-@click.command("schema", short_help="Print the JSON Schema of a report or an input file.")
+@click.command("schema")
 @click.argument("name", metavar="[NAME]", required=False)
-@common.OUTPUT_OPTION
+@OUTPUT
 def command(name: str | None, output: str | None) -> None:
     """Print the JSON Schema NAME: "verify", or "dsh-audit/verify/1" as reports name it. Without NAME, list them all."""
     files = {path.name.removesuffix(".schema.json"): path.read_bytes() for path in _folder().iterdir()}
     parsed = {known: orjson.loads(data) for known, data in sorted(files.items())}
     if name is None:
         rows = [(known, schema.get("$id", "-"), schema["title"]) for known, schema in parsed.items()]
-        common.write_output(text.table(("name", "schema", "describes"), rows) + "\n", output)
+        write_output(text.table(("name", "schema", "describes"), rows) + "\n", output)
         return
     found = [known for known, schema in parsed.items() if name in (known, schema.get("$id"))]
     if not found:
         raise UsageError(f"there is no schema {name}", hint=f"there are: {', '.join(parsed)}")
-    common.write_output(files[found[0]], output)
+    write_output(files[found[0]], output)
 
 
 def _folder() -> Path:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from dsh_audit.cli import common
-from dsh_audit.cli.output import reporting
+from dsh_audit.cli.options import ANY_LOGS, LogChoice
+from dsh_audit.cli.reporting import reporting
 from dsh_audit.errors import LogError
 from dsh_audit.log.locate import default_home, is_folder
 from dsh_audit.replay.inspection import inspect_log
@@ -13,14 +16,18 @@ from dsh_audit.report.inspect import report_sessions
 from dsh_audit.report.model import Report
 
 
-@click.command("sessions", short_help="List the sessions of a harness home, and whether they are sound.")
-@click.argument("root", required=False)
+@click.command("sessions")
+@ANY_LOGS
 @reporting
-def command(root: str | None) -> Report:
-    """List the sessions below ROOT (default: $DSH_HOME, else ~/.dsh), newest first."""
+def command(logs: LogChoice) -> Report:
+    """List the sessions below the LOGs (default: $DSH_HOME, else ~/.dsh), newest first."""
     home = default_home()
-    if not root and not is_folder(home):
-        raise LogError("there is no harness home", hint="set DSH_HOME, or name a directory: dsh-audit sessions ROOT")
-    logs, findings = common.open_many([root or str(home)], None, None)
-    inspections = [inspect_log(log) for log, _files in common.with_progress(logs, "reading", len(logs))]
+    if not any(logs.names) and not is_folder(home):
+        raise LogError(
+            "there is no harness home", hint="set DSH_HOME, or name a directory: dsh-audit sessions DIRECTORY"
+        )
+    chosen = replace(logs, names=tuple(filter(None, logs.names)) or (str(home),))
+    opened, findings = chosen.open_all()
+    shown = common.with_progress(opened, "reading", len(opened))
+    inspections = [inspect_log(log, logs.through) for log, _files in shown]
     return report_sessions(inspections, findings)

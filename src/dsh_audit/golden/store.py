@@ -1,4 +1,4 @@
-"""Golden files on disk: finding, reading, writing, promoting. The only module of the package that touches files.
+"""Golden files on disk: finding, reading, promoting. The only module of the package that reads files.
 
 A case ``NAME`` is ``NAME.golden.json``; what waits to be accepted lies beside it as ``NAME.golden.json.new``.
 """
@@ -10,12 +10,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Protocol
 
 from dsh_audit.errors import UsageError
 from dsh_audit.golden.case import GoldenCase, GoldenError, parse_case, render_case
 
 SUFFIX = ".golden.json"
 PENDING = ".new"
+
+
+class FileWriter(Protocol):
+    """What changes files; raises UsageError where one must not or cannot be changed."""
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Replace a file in one step, directories included."""
+
+    def remove(self, path: Path) -> None:
+        """Remove a file if it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,37 +144,17 @@ def relative_to_case(case: CaseFile, path: Path) -> str | None:
         return None
 
 
-def write_case(case: CaseFile, content: GoldenCase, *, pending: bool) -> None:
-    """Write a golden file, or what waits beside it, in one step.
-
-    Raises:
-        GoldenError: the directory cannot be written.
-    """
-    target = case.pending if pending else case.path
-    data = render_case(content)
-    if target.is_file() and target.read_bytes() == data:
-        return
-    temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        temporary.replace(target)
-    except OSError as error:
-        raise GoldenError(f"{case.name}: cannot be written: {error.strerror}") from None
+def write_case(case: CaseFile, content: GoldenCase, files: FileWriter, *, pending: bool) -> None:
+    """Write a golden file, or what waits beside it, in one step."""
+    files.write(case.pending if pending else case.path, render_case(content))
 
 
-def accept_case(case: CaseFile) -> None:
+def accept_case(case: CaseFile, files: FileWriter) -> None:
     """Make what waits the golden file."""
-    case.read_pending()
-    try:
-        case.pending.replace(case.path)
-    except OSError as error:
-        raise GoldenError(f"{case.name}: cannot be written: {error.strerror}") from None
+    files.write(case.path, render_case(case.read_pending()))
+    files.remove(case.pending)
 
 
-def reject_case(case: CaseFile) -> None:
+def reject_case(case: CaseFile, files: FileWriter) -> None:
     """Throw away what waits."""
-    try:
-        case.pending.unlink(missing_ok=True)
-    except OSError as error:
-        raise GoldenError(f"{case.name}: cannot be written: {error.strerror}") from None
+    files.remove(case.pending)

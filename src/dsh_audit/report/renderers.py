@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 
-from dsh_audit.report.github import render_github
-from dsh_audit.report.json import render_json
-from dsh_audit.report.junit import render_junit
-from dsh_audit.report.markdown import render_markdown
 from dsh_audit.report.model import Report
-from dsh_audit.report.sarif import render_sarif
 
-RENDERERS: dict[str, Callable[[Report], str]] = {
-    "text": lambda report: report.as_text(),
-    "json": lambda report: render_json(report.as_json()),
-    "junit": render_junit,
-    "sarif": render_sarif,
-    "github": render_github,
-    "markdown": render_markdown,
-}
-"""Format name → text of a report; only ``text`` may hold colours."""
+FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
+"""Only ``text`` may hold colours. Each of the others but json is a module ``report.NAME`` with ``render_NAME``."""
+
+
+def render_report(report: Report, output_format: str) -> str:
+    """A report in one of the formats; only the module of that format is imported."""
+    if output_format == "text":
+        return report.as_text()
+    module = import_module(f"dsh_audit.report.{output_format}")
+    render = getattr(module, f"render_{output_format}")
+    text: str = render(report.as_json() if output_format == "json" else report)
+    return text

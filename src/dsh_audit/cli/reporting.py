@@ -8,16 +8,17 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from dsh_audit.cli import common
+from dsh_audit import __version__
+from dsh_audit.cli.options import OUTPUT, F, format_option
+from dsh_audit.cli.outputs import guard_output, wants_colour, write_output, write_report_file
 from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.report.model import Report, error_report
-from dsh_audit.report.renderers import RENDERERS
+from dsh_audit.report.renderers import FORMATS, render_report
 
 _STDOUT = "-"
 _WORKFLOW_COMMAND = re.compile(r"^(?:\x1b\[[0-9;]*m|\s)*::|##\[", re.MULTILINE)
@@ -63,8 +64,7 @@ def reporting(command: Callable[..., Report]) -> Callable[..., NoReturn]:
     return _add_options(wrapper)
 
 
-def _add_options(command: common.F) -> common.F:
-    formats = list(RENDERERS)
+def _add_options(command: F) -> F:
     for option in (
         click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings: report only."),
         click.option(
@@ -72,10 +72,10 @@ def _add_options(command: common.F) -> common.F:
             "reports",
             multiple=True,
             metavar="FORMAT=PATH",
-            help=f"Also write the result to PATH (- is stdout); FORMAT is {', '.join(formats)}. Repeatable.",
+            help=f"Also write the result to PATH (- is stdout); FORMAT is {', '.join(FORMATS)}. Repeatable.",
         ),
-        common.OUTPUT_OPTION,
-        click.option("--format", "output_format", type=click.Choice(formats), default="text", show_default=True),
+        OUTPUT,
+        format_option(*FORMATS),
     ):
         command = option(command)
     return command
@@ -98,34 +98,31 @@ def parse_destinations(
     paths = [path for _, path in pairs]
     if _STDOUT in paths and output is None and output_format != "text":
         raise UsageError(f"--format {output_format} and --report …=- both go to stdout", hint="give one of them a file")
-    files = [Path(path).resolve() for path in (*paths, *([output] if output else [])) if path != _STDOUT]
+    files = [guard_output(path) for path in (*paths, *([output] if output else [])) if path != _STDOUT]
     if len(set(files)) < len(files) or paths.count(_STDOUT) > 1:
         raise UsageError("two reports go to the same place", hint="give each --report and -o a path of its own")
-    for path in (*paths, *([output] if output else [])):
-        if path != _STDOUT:
-            common.guard_output(path)
     return Destinations(output_format, output, pairs, exit_zero)
 
 
 def _parse_report(item: str) -> tuple[str, str]:
     name, separator, path = item.partition("=")
     if not separator or not path:
-        raise UsageError(f"--report {item}: expected FORMAT=PATH", hint=f"FORMAT is {', '.join(RENDERERS)}")
-    if name not in RENDERERS:
-        raise UsageError(f"--report {item}: there is no format {name}", hint=f"FORMAT is {', '.join(RENDERERS)}")
+        raise UsageError(f"--report {item}: expected FORMAT=PATH", hint=f"FORMAT is {', '.join(FORMATS)}")
+    if name not in FORMATS:
+        raise UsageError(f"--report {item}: there is no format {name}", hint=f"FORMAT is {', '.join(FORMATS)}")
     return name, path
 
 
 def emit(report: Report, to: Destinations = Destinations()) -> NoReturn:
     """Print and write a report, then exit: 0 passed, 1 failed, whatever was printed where."""
-    report = replace(report, version=_version(), root=Path.cwd())
-    text = RENDERERS[to.output_format](report)
+    report = replace(report, version=__version__, root=Path.cwd())
+    text = render_report(report, to.output_format)
     if to.output_format == "text" and os.environ.get("GITHUB_ACTIONS"):
         text = disarm(text)
     if to.output is None and any(path == _STDOUT for _, path in to.reports):
-        click.echo(text, err=True, nl=False, color=common.wants_colour(sys.stderr))
+        click.echo(text, err=True, nl=False, color=wants_colour(sys.stderr))
     else:
-        common.write_output(text, to.output)
+        write_output(text, to.output)
     _write_files(report, to.reports)
     sys.exit(0 if to.exit_zero else report.exit_status)
 
@@ -135,29 +132,13 @@ def disarm(text: str) -> str:
     return _WORKFLOW_COMMAND.sub(lambda match: match.group()[:-1] + f"\\u{ord(match.group()[-1]):04x}", text)
 
 
-def _version() -> str:
-    try:
-        return metadata.version("dsh-audit")
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 def _write_files(report: Report, reports: Iterable[tuple[str, str]]) -> None:
     for name, path in reports:
-        text = RENDERERS[name](report)
+        text = render_report(report, name)
         if path == _STDOUT:
-            common.write_output(text, None)
-        elif name == "markdown" and path == os.environ.get("GITHUB_STEP_SUMMARY"):
-            _write(path, text, "ab")
-        else:
-            _write(path, click.unstyle(text), "wb")
-
-
-def _write(path: str, text: str, mode: str) -> None:
-    """Write a report file, its directory too; the summary of a GitHub step is shared, so it is appended to."""
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with Path(path).open(mode) as stream:
-            stream.write(text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+            write_output(text, None)
+            continue
+        # The summary of a GitHub step is shared, so it is appended to.
+        append = name == "markdown" and path == os.environ.get("GITHUB_STEP_SUMMARY")
+        data = (text if append else click.unstyle(text)).encode("utf-8", "backslashreplace")
+        write_report_file(path, data, append=append)
