@@ -1,5 +1,5 @@
 # One virtual environment in .venv; `make test` needs only Python, `make ci` also the package registries.
-.PHONY: test lint ci record expected mutants clean
+.PHONY: test lint ci bench record expected mutants clean
 
 test: .venv/ready
 	.venv/bin/python -m pytest
@@ -10,6 +10,10 @@ lint: .venv/ready
 
 ci:
 	bash .ci/run
+
+# The table of README.md, "Speed": many minutes, more with BENCH=--large
+bench: .venv/ready
+	.venv/bin/python -m tests.benchmarks $(BENCH)
 
 # make record CASES="v0-tools v4-tools": run these cases on the real runtimes again
 record: .venv/ready

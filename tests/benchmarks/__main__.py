@@ -1,8 +1,9 @@
-"""All figures in one table: python -m tests.benchmarks [--runs N] [--only NAME] [--large] [--old DIR]
+"""All figures in one table: python -m tests.benchmarks [--runs N] [--only NAME] [--large] [--commit REV | --old DIR]
 
-Old is commit 2f4f4b4 in an environment of its own, run in turn with this one. CPU is user + system of fresh processes,
-less that of the same command on a log of five steps; figures are medians. A floor is the least that reading costs: see
-floor.py. Nothing here fails: the table says ok or miss.
+Old is commit 2f4f4b4, or another, in an environment of its own, run in turn with this one. CPU is user + system of
+fresh processes, less that of the same command on a log of five steps; figures are medians. A floor is the least that
+reading costs (floor.py): of the log in a new process; of the log warm, for what runs warm; of the log and all bodies,
+for verify. Nothing here fails on a figure: the table says ok or miss.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.measure import NEW, BenchError
-from tests.benchmarks.old import compile_package, installed_side, named_side
+from tests.benchmarks.old import COMMIT, compile_package, installed_side, named_side
 from tests.benchmarks.rows import ROWS
 from tests.benchmarks.table import Row, render_table
 
@@ -28,13 +29,14 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=ROWS, help="these rows; repeatable")
     parser.add_argument("--large", action="store_true", help="also 600,000 events: many minutes")
     parser.add_argument("--each", action="store_true", help="a row for every command's start, not only the worst")
-    parser.add_argument("--old", type=Path, metavar="DIR", help="a checkout of the old commit with its .venv")
+    parser.add_argument("--commit", default=COMMIT, metavar="REV", help=f"compare with this commit ({COMMIT})")
+    parser.add_argument("--old", type=Path, metavar="DIR", help="a ready checkout of it, with a .venv")
     given = parser.parse_args()
     names = given.only or [name for name in ROWS if given.large or name != _ONLY_LARGE]
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="dsh-audit-bench-") as folder:
         try:
-            old = named_side(given.old) if given.old else installed_side(Path(folder))
+            old = named_side(given.old) if given.old else installed_side(Path(folder), given.commit)
             for side in (old, NEW):
                 compile_package(side)
             bench = Bench(Path(folder), old, given.runs)

@@ -22,7 +22,7 @@ def named_side(checkout: Path) -> Side:
     return Side("old", str(python))
 
 
-def installed_side(folder: Path, commit: str = COMMIT) -> Side:
+def installed_side(folder: Path, commit: str) -> Side:
     """Check the commit out below ``folder`` and install it, with the libraries in the versions that this side runs."""
     checkout = folder / "old"
     checkout.mkdir()
