@@ -17,7 +17,7 @@ from tests.benchmarks.bench import Bench
 from tests.benchmarks.measure import NEW, BenchError
 from tests.benchmarks.old import COMMIT, compile_package, installed_side, named_side
 from tests.benchmarks.rows import ROWS
-from tests.benchmarks.table import Row, render_table
+from tests.benchmarks.table import Row, render_line, render_table
 
 _ONLY_LARGE = "large"
 
@@ -45,7 +45,7 @@ def main() -> None:
                     if name == "start" and n and not given.each:
                         break
                     rows.append(row)
-                    print(f"{row.work}: {row.seconds}", file=sys.stderr, flush=True)
+                    print(render_line(row), file=sys.stderr, flush=True)
         except BenchError as error:
             print(error, file=sys.stderr)
             sys.exit(2)

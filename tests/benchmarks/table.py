@@ -53,15 +53,20 @@ def seconds(value: float) -> str:
 def render_table(rows: Iterable[Row]) -> str:
     """The rows in order, for a terminal and for the README alike."""
     heads = ("work", "must", "measured", "CPU", "floors", "")
-    lines = [
-        (
-            row.work,
-            ", ".join(map(str, row.limits)),
-            ", ".join(f"{figure:.3g}" for figure in row.measured),
-            row.seconds,
-            "" if row.floors is None else f"{row.floors:.1f}",
-            "ok" if row.ok else "miss",
-        )
-        for row in rows
-    ]
-    return tabulate(lines, heads, tablefmt="github", disable_numparse=True)
+    return tabulate([_cells(row) for row in rows], heads, tablefmt="github", disable_numparse=True)
+
+
+def render_line(row: Row) -> str:
+    """One row while the others are still measured."""
+    return " | ".join(cell for cell in _cells(row) if cell)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.work,
+        ", ".join(map(str, row.limits)),
+        ", ".join(f"{figure:.3g}" for figure in row.measured),
+        row.seconds,
+        "" if row.floors is None else f"{row.floors:.1f}",
+        "ok" if row.ok else "miss",
+    )
