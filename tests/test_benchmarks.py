@@ -15,7 +15,7 @@ import pytest
 from tests.benchmarks import floor
 from tests.benchmarks.make_log import Shape, frames, write_log, write_sessions
 from tests.benchmarks.measure import BenchError, Cost, exponent, in_turn, net_s, run_process
-from tests.benchmarks.table import Limit, Row, render_table
+from tests.benchmarks.table import Limit, Row, insert_table, render_table
 
 SHARED_ENV = "DSH_AUDIT_SHARED"
 """Environment variable with the folder that has tools/make_log.py, another generator of the same logs."""
@@ -123,3 +123,10 @@ def test_the_table_tells_what_is_met() -> None:
     assert cells[2] == ["fast", "≤ 0.5 of old", "0.5", "1 s → 0.5 s", "3.0", "ok"]
     assert cells[3] == ["slow", "≤ 0.4 of old, ≤ 250 MB", "0.3, 251", "9 s → 3 s", "", "miss"]
     assert cells[4] == ["upstream", "≥ 14 ×", "13.9", "2 s", "", "miss"]
+
+
+def test_the_table_goes_between_its_marks() -> None:
+    text = "# A\n\n<!-- speed -->\n\nold\n\n<!-- /speed -->\n\nmore\n"
+    written = insert_table(text, "new")
+    assert written == text.replace("old", "new")
+    assert insert_table(written, "new") == written

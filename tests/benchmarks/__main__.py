@@ -15,9 +15,9 @@ from pathlib import Path
 
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.measure import NEW, BenchError
-from tests.benchmarks.old import COMMIT, compile_package, installed_side, named_side
+from tests.benchmarks.old import COMMIT, ROOT, compile_package, installed_side, named_side
 from tests.benchmarks.rows import ROWS
-from tests.benchmarks.table import Row, render_line, render_table
+from tests.benchmarks.table import Row, insert_table, render_line, render_table
 
 _ONLY_LARGE = "large"
 
@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--each", action="store_true", help="a row for every command's start, not only the worst")
     parser.add_argument("--commit", default=COMMIT, metavar="REV", help=f"compare with this commit ({COMMIT})")
     parser.add_argument("--old", type=Path, metavar="DIR", help="a ready checkout of it, with a .venv")
+    parser.add_argument("--write", action="store_true", help="put the table into README.md")
     given = parser.parse_args()
     names = given.only or [name for name in ROWS if given.large or name != _ONLY_LARGE]
     rows: list[Row] = []
@@ -51,6 +52,9 @@ def main() -> None:
             sys.exit(2)
         finally:
             print(render_table(rows))
+    if given.write:
+        readme = ROOT / "README.md"
+        readme.write_text(insert_table(readme.read_text("utf-8"), render_table(rows)), "utf-8")
 
 
 if __name__ == "__main__":

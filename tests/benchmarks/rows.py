@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.benchmarks.bench import BASE_STEPS, GOLDEN, HERE, Bench, Job, Words
-from tests.benchmarks.make_log import Shape, frames
+from tests.benchmarks.make_log import Shape, frames, write_log
 from tests.benchmarks.measure import BenchError, Side, exponent, median_s, net_s, run_process
 from tests.benchmarks.table import Limit, Row, seconds
 from tests.harness.oracle_packages import oracle_root, script_command
@@ -63,7 +63,8 @@ def start(bench: Bench) -> Iterator[Row]:
 def _short_commands(bench: Bench) -> Iterator[tuple[str, Callable[[Side], Words]]]:
     shape = Shape("v4", BASE_STEPS)
     log, bundle = bench.log(shape), bench.bundle(shape)
-    pi = GOLDEN / "v4-pi-completions"
+    pi, home = GOLDEN / "v4-pi-completions", bench.folder / "home"
+    write_log(shape, home)
 
     def cases(side: Side) -> Path:
         return bench.folder / f"golden-{side.name}"
@@ -72,7 +73,7 @@ def _short_commands(bench: Bench) -> Iterator[tuple[str, Callable[[Side], Words]
         bench.job(side, "golden", "record", log, "-o", cases(side))()
     page, learnt = bench.folder / "page.html", bench.folder / "learnt.json"
     fixed: dict[str, Words] = {
-        "sessions": [log.parents[1]],
+        "sessions": [home],
         "inspect": [log],
         "export": [log],
         "requests": [log],

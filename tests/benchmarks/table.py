@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from tabulate import tabulate
 
+_START, _END = "<!-- speed -->", "<!-- /speed -->"
+
 
 @dataclass(frozen=True, slots=True)
 class Limit:
@@ -54,6 +56,13 @@ def render_table(rows: Iterable[Row]) -> str:
     """The rows in order, for a terminal and for the README alike."""
     heads = ("work", "must", "measured", "CPU", "floors", "")
     return tabulate([_cells(row) for row in rows], heads, tablefmt="github", disable_numparse=True)
+
+
+def insert_table(text: str, table: str) -> str:
+    """A document with the table between its two marks."""
+    head, start, rest = text.partition(_START)
+    _, end, tail = rest.partition(_END)
+    return f"{head}{start}\n\n{table}\n\n{end}{tail}"
 
 
 def render_line(row: Row) -> str:
