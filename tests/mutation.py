@@ -88,7 +88,8 @@ class Mutant:
         return self.path, self.text, self.before, self.replacement
 
     def describe(self) -> str:
-        return f"{self.path}:{self.line}: {self.operator}: {self.before!r} → {self.replacement!r}   in: {self.text}"
+        before, after = (" ".join(text.split())[:60] for text in (self.before, self.replacement))
+        return f"{self.path}:{self.line}: {self.operator}: {before!r} → {after!r}   in: {self.text}"
 
 
 class Source:

@@ -229,6 +229,7 @@ def test_text_names_part_place_and_cause() -> None:
         ("id 8b7772dd-591f-4661-8692-a8124d84dda1", "id 8b7772dd-591f-4661-8692-a8124d84ddb1", ("uuid",)),
         ("commit 9f3cde1a2b", "commit 01bcde1a2c", ("id",)),
         ("step 1 at 15:04", "step 2 at 15:05", ("counter", "time")),
+        ("at 2026-11-30T15:00:01Z.\nGo.", "at 2026-11-30T15:00:07Z.\nGo.", ("timestamp",)),
         ("abc", "abcdef", ("growth",)),
         ("errands", "chores", ()),
         ("a 1", "b 2", ()),
