@@ -1,17 +1,11 @@
-"""The pipeline, pure: log and captures in, results out."""
+"""The pipeline, pure: log and captures in, results out. Checks are imported by the audit that runs them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from dsh_audit.checks.cache import CacheOptions, run_cache
-from dsh_audit.checks.cache_findings import check_cache, check_wire
-from dsh_audit.checks.cache_sum import CacheReport, summarise
-from dsh_audit.checks.drift import check_drift, settle_growth
-from dsh_audit.checks.drift_model import DriftReport
-from dsh_audit.checks.drift_run import compare_logs, read_states, run_drift
 from dsh_audit.deployment import Deployment
 from dsh_audit.finding import Finding, sort_findings
 from dsh_audit.log.generations import SessionHistory
@@ -19,6 +13,11 @@ from dsh_audit.log.session_log import LogStats, SessionLog
 from dsh_audit.replay.sent import build_sent
 from dsh_audit.replay.session_replay import Rebuilt, Replay
 from dsh_audit.text.to_json import to_json
+
+if TYPE_CHECKING:
+    from dsh_audit.checks.cache import CacheOptions
+    from dsh_audit.checks.cache_sum import CacheReport
+    from dsh_audit.checks.drift_model import DriftReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +81,10 @@ def audit_drift(
     history: SessionHistory, deployment: Deployment, through: int | None = None, findings: Iterable[Finding] = ()
 ) -> DriftReport:
     """What changed between the request headers of consecutive step requests."""
+    from dsh_audit.checks.drift import check_drift
+    from dsh_audit.checks.drift_model import DriftReport
+    from dsh_audit.checks.drift_run import run_drift
+
     replay = Replay(history, deployment, through)
     run = run_drift(replay)
     log = history.current
@@ -94,6 +97,10 @@ def audit_drift_between(
     history: SessionHistory, other: SessionHistory, deployment: Deployment, findings: Iterable[Finding] = ()
 ) -> DriftReport:
     """What differs between the request headers of two sessions, step request by step request."""
+    from dsh_audit.checks.drift import check_drift
+    from dsh_audit.checks.drift_model import DriftReport
+    from dsh_audit.checks.drift_run import compare_logs, read_states
+
     replays = Replay(history, deployment), Replay(other, deployment)
     one, two = (read_states(replay) for replay in replays)
     changes = compare_logs(one, two)
@@ -111,6 +118,11 @@ def audit_cache(
     findings: Iterable[Finding] = (),
 ) -> CacheReport:
     """What each request shares with earlier ones, where the prefix broke, why, and what it cost."""
+    from dsh_audit.checks.cache import run_cache
+    from dsh_audit.checks.cache_findings import check_cache, check_wire
+    from dsh_audit.checks.cache_sum import CacheReport, summarise
+    from dsh_audit.checks.drift import settle_growth
+
     replay = Replay(history, deployment, through)
     scanner, rows = run_cache(replay, options)
     log = history.current

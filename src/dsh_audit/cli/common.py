@@ -22,7 +22,6 @@ from dsh_audit.log.locate import SessionFiles, parse_generation, read_sessions, 
 from dsh_audit.log.session_log import SessionLog, open_log
 from dsh_audit.report.json import render_json
 from dsh_audit.rules import log as rules
-from dsh_audit.wire.pi.catalogue import read_catalog
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -115,6 +114,8 @@ def _read_constant(path: Path) -> str:
 
 def _read_catalogues(deployment: Deployment, directory: Path) -> dict[str, Any]:
     """The catalogue of each provider that the deployment names."""
+    from dsh_audit.wire.pi.catalogue import read_catalog
+
     found = {name: read_catalog(directory, name) for name in deployment.look_up("providers") or {}}
     return {name: catalogue for name, catalogue in found.items() if catalogue is not None}
 

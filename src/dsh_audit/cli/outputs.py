@@ -19,11 +19,9 @@ from typing import Any, BinaryIO
 
 import click
 
-from dsh_audit.capture.bundle import is_bundle_file
 from dsh_audit.cli.config import META_KEY, is_output
 from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.log.locate import decode_segment, default_home, parse_generation
-from dsh_audit.log.session_log import open_log
 
 _INPUT_SUFFIXES = (".body", ".meta.json", ".har", ".zstd", ".zip", ".golden.json", ".golden.json.new")
 """Files that no report is written over, wherever they lie."""
@@ -127,6 +125,8 @@ def _is_same(path: Path, status: os.stat_result) -> bool:
 
 def _kept_for(folder: Path, is_named: bool) -> str | None:
     """What a folder is where nobody but its owner writes."""
+    from dsh_audit.capture.bundle import is_bundle_file
+
     if folder.name in _HOME_FOLDERS and _is_home(folder.parent):
         return f"the {folder.name} of a harness home"
     names = _names(folder)
@@ -145,6 +145,7 @@ def _names(folder: Path) -> list[str]:
 
 def _session_id(log: Path) -> str | None:
     from dsh_audit.log.locate import read_sessions
+    from dsh_audit.log.session_log import open_log
 
     try:
         return open_log(read_sessions(str(log))[0].choose()).session_id

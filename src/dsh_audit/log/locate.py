@@ -6,26 +6,22 @@ This is the disk edge of reading logs: it opens files for reading and nothing el
 from __future__ import annotations
 
 import errno
-import io
 import os
 import re
 import stat
-import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO, Literal
 
 from dsh_audit.errors import LogError, UsageError
 from dsh_audit.finding import Finding, Where
+from dsh_audit.log.container import MAGIC
 from dsh_audit.log.session_log import LogSource
 from dsh_audit.rules import log as rules
 
 _GENERATION = re.compile(r"session(?:\.v([1-9][0-9]*))?\.jsonl(\.zstd)?\Z", re.ASCII)
 _MAX_DEPTH = 12
-_MAX_ZIP_MEMBERS = 100_000
-_MAX_EXPANSION = 200
-_FREE_BYTES = 32 << 20
 
 
 def parse_generation(file_name: str) -> int | None:
@@ -112,7 +108,7 @@ def read_sessions(named: str, *, session: str | None = None, home: Path | None =
         found = _directory_sessions(path, named)
         missing = f"{named}: no session log below this directory"
     elif kind == "file":
-        found = _zip_sessions(path, named) if zipfile.is_zipfile(path) else [_file_session(path, named)]
+        found = _zip_sessions(path, named) if _is_zip(path) else [_file_session(path, named)]
         missing = f"{named}: no session log in this ZIP"
     elif kind == "other":
         raise LogError(f"{named}: neither a file nor a directory")
@@ -238,23 +234,31 @@ def _unreadable_source(label: str, error: OSError) -> LogSource:
     return LogSource(label, "", 0, opened)
 
 
+def _is_zip(path: Path) -> bool:
+    """Whether a file is an export; what begins as a log does is one, whatever follows."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(4)
+    except OSError:
+        return False
+    if head.startswith(b"{") or head == MAGIC:
+        return False
+    from dsh_audit.log.zip_export import is_zip
+
+    return is_zip(path)
+
+
 def _zip_sessions(path: Path, named: str) -> list[SessionFiles]:
     """Logs inside a ZIP; member names are only labels, nothing is extracted."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
-        raise LogError(f"{named}: not a readable ZIP ({error})") from None
-    if len(members) > _MAX_ZIP_MEMBERS:
-        raise LogError(f"{named}: more than {_MAX_ZIP_MEMBERS} members in this ZIP")
+    from dsh_audit.log.zip_export import read_members
+
     groups: dict[str, _Group] = {}
-    for member in members:
-        name = PurePosixPath(member.filename.replace("\\", "/"))
-        if member.is_dir() or not _is_log_name(name):
+    for name, size, opener in read_members(path, named):
+        if not _is_log_name(name):
             continue
         parent = "/".join(part for part in name.parts[:-1] if part not in ("..", ".", "/"))
         group = f"{named}!{parent}" if parent else f"{named}!{name.name}"
-        source = LogSource(f"{named}!{name}", name.name, member.file_size, _zip_opener(path, member, named))
+        source = LogSource(f"{named}!{name}", name.name, size, opener)
         groups.setdefault(group, _Group()).sources.append(source)
         if ".." in name.parts or name.is_absolute() or PureWindowsPath(name).drive:
             finding = Finding(rules.UNSAFE_MEMBER, f"member {name}", Where(source=f"{named}!{name}"))
@@ -264,43 +268,6 @@ def _zip_sessions(path: Path, named: str) -> list[SessionFiles]:
 
 def _is_log_name(name: PurePosixPath) -> bool:
     return parse_generation(name.name) is not None or name.name.endswith((".jsonl", ".jsonl.zstd"))
-
-
-def _zip_opener(path: Path, member: zipfile.ZipInfo, named: str) -> Callable[[], BinaryIO]:
-    def opened() -> BinaryIO:
-        if member.file_size > max(_FREE_BYTES, _MAX_EXPANSION * member.compress_size):
-            raise LogError(f"{named}: a member of this ZIP expands more than {_MAX_EXPANSION}-fold: no log does")
-        try:
-            archive = zipfile.ZipFile(path)
-            return _ZipStream(archive, member, named)
-        except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
-            raise LogError(f"{named}: a member of this ZIP cannot be read ({error})") from None
-
-    return opened
-
-
-class _ZipStream(io.RawIOBase, BinaryIO):
-    """One ZIP member as a sequential stream that closes its archive."""
-
-    def __init__(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, named: str) -> None:
-        self._archive = archive
-        self._named = named
-        self._member = archive.open(member)
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        try:
-            return self._member.read(size)
-        except (zipfile.BadZipFile, OSError, EOFError, ValueError) as error:
-            raise LogError(f"{self._named}: a member of this ZIP is damaged ({error})") from None
-
-    def close(self) -> None:
-        if not self.closed:
-            self._member.close()
-            self._archive.close()
-        super().close()
 
 
 def _grouped(label: str, sources: Iterable[LogSource], findings: Iterable[Finding] = ()) -> SessionFiles:

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 import click
-from tabulate import tabulate
 
 from dsh_audit.finding import Finding, Severity, sort_findings
 from dsh_audit.text import ecma
@@ -52,8 +51,20 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Seque
     body = [["" if cell is None else str(cell) for cell in row] for row in rows]
     if not body:
         return ""
-    align = ["right" if index in right else "left" for index in range(len(headers))]
-    return tabulate(body, headers=headers, tablefmt="simple", colalign=align, disable_numparse=True)
+    cells = [list(headers), *body]
+    widths = [max(2 + len(heading), *(_width(row[at]) for row in body)) for at, heading in enumerate(headers)]
+    lines = [[_padded(row[at].strip(), width, at in right) for at, width in enumerate(widths)] for row in cells]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def _width(cell: str) -> int:
+    return len(click.unstyle(cell.strip()) if "\x1b" in cell else cell.strip())
+
+
+def _padded(cell: str, width: int, right: bool) -> str:
+    padding = " " * (width - _width(cell))
+    return padding + cell if right else cell + padding
 
 
 def size(count: int | None) -> str:
