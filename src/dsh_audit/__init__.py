@@ -69,31 +69,16 @@ if TYPE_CHECKING:
     from dsh_audit.session import Session, audit_cache, audit_drift, load_deployment, open_session, verify
 else:
     # Hidden from type checkers, which would otherwise believe in every name.
-    _HOMES = {
-        "AuditError": "errors",
-        "CacheReport": "checks.cache_sum",
-        "Deployment": "deployment",
-        "DriftReport": "checks.drift_model",
-        "Event": "events",
-        "Finding": "finding",
-        "SentRequest": "replay.sent",
-        "Session": "session",
-        "SessionState": "projection.state",
-        "VerifyReport": "replay.verification",
-        "audit_cache": "session",
-        "audit_drift": "session",
-        "decode_row_v0": "formats.v0:decode_storage_record",
-        "derive_messages": "projection.messages",
-        "fold_request_header": "projection.request_header",
-        "fold_surface": "projection.surface",
-        "interrupted_turn_closers": "projection.repair",
-        "load_deployment": "session",
-        "migrate": "formats.migrate",
-        "open_session": "session",
-        "pack_chunk_runs_v0": "formats.v0:pack_chunk_runs",
-        "read_capture": "capture",
-        "verify": "session",
-    }
+    _TABLE = """
+    AuditError=errors CacheReport=checks.cache_sum Deployment=deployment DriftReport=checks.drift_model Event=events
+    Finding=finding SentRequest=replay.sent Session=session SessionState=projection.state
+    VerifyReport=replay.verification audit_cache=session audit_drift=session
+    decode_row_v0=formats.v0:decode_storage_record derive_messages=projection.messages
+    fold_request_header=projection.request_header fold_surface=projection.surface
+    interrupted_turn_closers=projection.repair load_deployment=session migrate=formats.migrate open_session=session
+    pack_chunk_runs_v0=formats.v0:pack_chunk_runs read_capture=capture verify=session
+    """
+    _HOMES = dict(item.split("=") for item in _TABLE.split())
 
     def __getattr__(name):
         home, _, own = _HOMES.get(name, "").partition(":")

@@ -108,6 +108,11 @@ class Compared:
         return self.prompt_bytes - self.shared - self.resent
 
     @property
+    def resent_bytes(self) -> int | None:
+        """``resent``, where the prompt is known."""
+        return None if self.prompt_bytes is None else self.resent
+
+    @property
     def wire(self) -> dict[str, Any]:
         """The ``wire`` member of a row."""
         return {
@@ -124,7 +129,7 @@ class Compared:
             "best": self.best,
             "shared_bytes": self.shared,
             "body_bytes": self.prompt_bytes,
-            "resent_bytes": None if self.prompt_bytes is None else self.resent,
+            "resent_bytes": self.resent_bytes,
             "new_bytes": self.new,
         }
 

@@ -13,52 +13,22 @@ from dsh_audit.checks.cache_sum import CacheReport, CacheSummary, CauseSum
 from dsh_audit.checks.gates import Comparison
 from dsh_audit.finding import Finding
 from dsh_audit.report import text
-from dsh_audit.text.to_json import to_json
+from dsh_audit.text.to_json import pick_members
 
 _HEADINGS = ("#", "kind", "turn.step", "prompt", "reused", "re-sent", "new", "cached", "of", "cost", "bust")
 _MAX_ROWS = 40
 
-LEDGER_COLUMNS = (
-    "index",
-    "kind",
-    "lineage",
-    "turn",
-    "step",
-    "attempt",
-    "time_ms",
-    "seq",
-    "provider",
-    "model",
-    "outcome",
-    "previous",
-    "wire_shared_bytes",
-    "wire_body_bytes",
-    "best",
-    "prompt_shared_bytes",
-    "prompt_body_bytes",
-    "resent_bytes",
-    "new_bytes",
-    "predicted_tokens",
-    "predicted_basis",
-    "prompt_tokens",
-    "uncached_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "output_tokens",
-    "cost",
-    "cost_basis",
-    "currency",
-    "peak",
-    "bust_cause",
-    "bust_part",
-    "bust_seq",
-    "bust_pointer",
-    "bust_lost_tokens",
-    "bust_cost",
-    "bust_basis",
-    "declared",
-    "remark",
-)
+_LEDGER = """
+index kind lineage turn step attempt time_ms seq provider model outcome previous=compared.previous
+wire_shared_bytes=compared.wire_shared wire_body_bytes=compared.wire_bytes best=compared.best
+prompt_shared_bytes=compared.shared prompt_body_bytes=compared.prompt_bytes resent_bytes=compared.resent_bytes
+new_bytes=compared.new predicted_tokens=predicted.reused predicted_basis=predicted.basis prompt_tokens=usage.prompt
+uncached_tokens=usage.uncached cache_read_tokens=usage.cached cache_write_tokens=usage.written
+output_tokens=usage.output cost=cost.amount cost_basis=cost.basis currency=cost.currency peak=cost.peak
+bust_cause=bust.why.cause bust_part=bust.why.part bust_seq=bust.why.seq bust_pointer=bust.why.pointer
+bust_lost_tokens=bust.lost_tokens bust_cost=bust.cost.amount bust_basis=bust.basis declared=bust.declared remark
+"""
+"""The columns of ledgers, as :mod:`~dsh_audit.text.to_json` lists members."""
 
 
 def render_cache(report: CacheReport, *, every_row: bool = False) -> str:
@@ -189,41 +159,14 @@ def _cell(value: int | float | None) -> str:
 
 
 def ledger_rows(report: CacheReport) -> list[dict[str, Any]]:
-    """One flat record a request, the columns of ``LEDGER_COLUMNS``."""
-    return [_ledger_row(row) for row in report.rows]
-
-
-def _ledger_row(row: CacheRow) -> dict[str, Any]:
-    out = to_json(row)
-    wire, prompt = out["wire"], out["prompt"]
-    predicted, usage, bust = out["predicted"] or {}, out["usage"] or {}, out["bust"] or {}
-    flat = {
-        **out,
-        **usage,
-        "previous": wire["previous"],
-        "wire_shared_bytes": wire["shared_bytes"],
-        "wire_body_bytes": wire["body_bytes"],
-        "best": prompt["best"],
-        "prompt_shared_bytes": prompt["shared_bytes"],
-        "prompt_body_bytes": prompt["body_bytes"],
-        "resent_bytes": prompt["resent_bytes"],
-        "new_bytes": prompt["new_bytes"],
-        "predicted_tokens": predicted.get("reused_tokens"),
-        "predicted_basis": predicted.get("basis"),
-        "currency": row.cost.currency if row.cost else None,
-        **{
-            f"bust_{name}": bust.get(name)
-            for name in ("cause", "part", "seq", "pointer", "lost_tokens", "cost", "basis")
-        },
-        "declared": bust.get("declared"),
-    }
-    return {name: flat.get(name) for name in LEDGER_COLUMNS}
+    """One flat record a request."""
+    return [pick_members(row, _LEDGER) for row in report.rows]
 
 
 def render_csv(report: CacheReport) -> str:
     """The ledger as CSV: a heading, then one line a request; absent values are empty."""
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, LEDGER_COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(stream, [item.partition("=")[0] for item in _LEDGER.split()], lineterminator="\n")
     writer.writeheader()
     for row in ledger_rows(report):
         writer.writerow({name: _csv_cell(value) for name, value in row.items()})

@@ -25,21 +25,30 @@ def to_json(value: Any) -> Any:
     if kind is tuple or kind is list:
         return [to_json(item) for item in value]
     if is_dataclass(kind):
-        out = {}
-        for name, read, is_optional in _members(kind):
-            member = read(value)
-            if not is_optional or member not in _NOTHING:
-                out[name] = member if type(member) in _PLAIN else to_json(member)
-        return out
+        return pick_members(value, getattr(kind, "JSON", None) or _field_names(kind))
     if kind is Decimal:
         return float(round(value, 10))
     return dict(value) if isinstance(value, Mapping) else str(value) if isinstance(value, str) else value
 
 
+def pick_members(value: Any, listed: str) -> dict[str, Any]:
+    """The members of any value that are listed as in ``JSON``."""
+    out = {}
+    for name, read, is_optional in _members(listed):
+        member = read(value)
+        if not is_optional or member not in _NOTHING:
+            out[name] = member if type(member) in _PLAIN else to_json(member)
+    return out
+
+
 @cache
-def _members(kind: Any) -> list[tuple[str, Callable[[Any], Any], bool]]:
-    """Name, reader, and whether it may be left out, of each member of a class."""
-    listed = getattr(kind, "JSON", None) or " ".join(field.name for field in fields(kind))
+def _field_names(kind: Any) -> str:
+    return " ".join(field.name for field in fields(kind))
+
+
+@cache
+def _members(listed: str) -> list[tuple[str, Callable[[Any], Any], bool]]:
+    """Name, reader, and whether it may be left out, of each."""
     pairs = [(name, path or name.rstrip("?")) for name, _, path in (item.partition("=") for item in listed.split())]
     return [(name.rstrip("?"), _reader(path), name.endswith("?")) for name, path in pairs]
 
