@@ -41,6 +41,12 @@ def test_each_message_names_its_event(api: str, version: str) -> None:
         assert fragment.seq == seq
 
 
+@pytest.mark.parametrize("api", APIS)
+def test_a_model_that_sees_images_is_sent_no_more_where_there_are_none(api: str) -> None:
+    plain, seeing = (model_of(api) | {"input": kinds} for kinds in (["text"], ["text", "image"]))
+    assert encode_pi_request(options(TOOLS), seeing).to_bytes() == encode_pi_request(options(TOOLS), plain).to_bytes()
+
+
 @pytest.mark.parametrize("api", ["google-generative-ai", "mistral-conversations", "bedrock-converse-stream"])
 def test_other_protocols_are_refused_with_the_rung_that_is_left(api: str) -> None:
     with pytest.raises(PiRefusedError) as refused:
