@@ -5,7 +5,6 @@ import io
 import json
 from collections.abc import Callable
 from importlib import resources
-from itertools import pairwise
 from typing import Any
 
 import click
@@ -17,11 +16,10 @@ from jsonschema import Draft202012Validator
 from dsh_audit.audit import audit_cache
 from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_sum import CacheReport
-from dsh_audit.checks.layout import LayoutScanner
 from dsh_audit.checks.lineage import Branches
-from dsh_audit.checks.prompt import PromptReader, shared_prefix
+from dsh_audit.checks.prompt import shared_prefix
 from dsh_audit.checks.provider_rules import parse_rules
-from dsh_audit.checks.shared_prefix import common_prefix, first_different, fragments_from
+from dsh_audit.checks.shared_prefix import common_prefix, first_different, pieces_from
 from dsh_audit.cli.common import read_schema
 from dsh_audit.deployment import Deployment
 from dsh_audit.pricing import PriceTable, parse_prices
@@ -29,7 +27,10 @@ from dsh_audit.replay.session_replay import Replay
 from dsh_audit.report.cache import ledger_rows, rank, render_cache, render_csv, render_ranking
 from dsh_audit.text.pointer import pointer_at
 from dsh_audit.text.to_json import to_json
-from dsh_audit.wire.body import Body, Fragment, FragmentRun
+from dsh_audit.wire.body import Body, PartRun
+from dsh_audit.wire.captured import parse_parts
+from dsh_audit.wire.parts import Part
+from dsh_audit.wire.prompt import PromptReader
 from tests.toy_session import ToySession, tool, usage
 
 NOWHERE = Deployment({}, {"compaction-instruction": "Sum up."})
@@ -318,9 +319,9 @@ def test_a_compaction_that_pays_the_whole_context_again() -> None:
 
 def test_an_append_only_violation_is_an_error() -> None:
     """The first image of a v0 history turns earlier tool results: here, a body that the encoder itself rewrites."""
-    one = Body.of([Fragment(b'{"model":"m","messages":[{"role":"user","content":"a"}]}', 4)])
-    two = Body.of([Fragment(b'{"model":"m","messages":[{"role":"user","content":"b"}]}', 4)])
-    reader = PromptReader(LayoutScanner())
+    one = parse_parts(b'{"model":"m","messages":[{"role":"user","content":"a"}]}')
+    two = parse_parts(b'{"model":"m","messages":[{"role":"user","content":"b"}]}')
+    reader = PromptReader()
     assert shared_prefix(reader.read(one), reader.read(two)) == 27
 
 
@@ -347,7 +348,7 @@ def test_prediction_equals_a_true_prefix_cache() -> None:
                 if number == 4:
                     session.tools = session.tools[::-1]
                 session.ask(f"turn {number}", counts=usage(0, 0))
-            reader, seen = PromptReader(LayoutScanner()), [b""]
+            reader, seen = PromptReader(), [b""]
             answers = [row for row in session.rows if row["type"] == "assistant/message"]
             for answer, rebuilt in zip(answers, Replay(session.history(), NOWHERE), strict=True):
                 assert rebuilt.encoded.body is not None
@@ -405,7 +406,7 @@ def test_shared_bytes_are_the_naive_common_prefix(
         session.add("turn/end", {"turn": session.turn, "reason": {"kind": "completed"}})
     rows = audit_cache(session.history(), NOWHERE, CacheOptions(parse_rules(RULES))).rows
     sent = {r.index: r for r in Replay(session.history(), NOWHERE)}
-    reader = PromptReader(LayoutScanner())
+    reader = PromptReader()
     rendered: dict[int, bytes] = {}
     for row in rows:
         body = sent[row.index].encoded.body
@@ -446,27 +447,21 @@ values = st.recursive(
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.tuples(names, st.lists(values, max_size=3)), min_size=1, max_size=5, unique_by=lambda pair: pair[0]),
-    st.lists(st.integers(0, 400), max_size=8),
     st.data(),
 )
-def test_segments_do_not_depend_on_how_a_body_is_cut(
-    members: list[tuple[str, list[Any]]], cuts: list[int], data: st.DataObject
-) -> None:
+def test_segments_of_a_captured_body_are_its_members(members: list[tuple[str, list[Any]]], data: st.DataObject) -> None:
     text = json.dumps(dict(members), separators=(",", ":"), ensure_ascii=False)
     whole = text.encode()
-    borders = sorted({0, len(whole), *(at for at in cuts if at < len(whole))})
-    fragments = [Fragment(whole[a:b]) for a, b in pairwise(borders)]
-    first = data.draw(st.integers(0, len(fragments)))
-    last = data.draw(st.integers(first, len(fragments)))
-    run = FragmentRun()
-    for fragment in fragments[first:last]:
-        run.append(fragment.data)
-    body = Body(tuple(fragments[:first]), run, last - first, tuple(fragments[last:]))
-    prompt = PromptReader(LayoutScanner()).read(body)
+    body = parse_parts(whole)
+    prompt = PromptReader().read(body)
     parts = (prompt.tools, prompt.system, prompt.messages.to_bytes())
     assert parts == tuple(member(text, name).encode() for name in ("tools", "system", "messages"))
     at = data.draw(st.integers(0, len(whole) - 1))
-    assert LayoutScanner().pointer_at(body, at) == pointer_at(whole, at)
+    assert body.pointer_at(at) == pointer_at(whole, at)
+
+
+def text_part(data: bytes) -> Part:
+    return Part(data, "message", "", ())
 
 
 pieces = st.lists(st.sampled_from([b"a", b"ab", b"", b"abc" * 50, b"b"]), max_size=6)
@@ -475,11 +470,11 @@ pieces = st.lists(st.sampled_from([b"a", b"ab", b"", b"abc" * 50, b"b"]), max_si
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(pieces, st.integers(0, 6), pieces), min_size=2, max_size=5), pieces)
 def test_ropes_compare_like_bytes(parts: list[tuple[list[bytes], int, list[bytes]]], shared: list[bytes]) -> None:
-    run = FragmentRun()
+    run = PartRun()
     for piece in shared:
-        run.append(piece)
+        run.append(text_part(piece))
     bodies = [
-        Body(tuple(map(Fragment, head)), run, min(count, len(run)), tuple(map(Fragment, tail)))
+        Body(tuple(map(text_part, head)), run, min(count, len(run)), tuple(map(text_part, tail)))
         for head, count, tail in parts
     ]
     for one in bodies:
@@ -487,16 +482,16 @@ def test_ropes_compare_like_bytes(parts: list[tuple[list[bytes], int, list[bytes
             naive = naive_prefix(one.to_bytes(), two.to_bytes())
             assert common_prefix(one, two) == naive
             assert first_different(one.to_bytes(), two.to_bytes()) == naive
-            rest = fragments_from(one, naive)
-            size = sum(len(fragment.data) for fragment in rest)
-            assert one.to_bytes().endswith(b"".join(fragment.data for fragment in rest))
-            assert size >= one.size_bytes - naive > size - len(rest[0].data) if rest else one.size_bytes == naive
+            rest = [data for data, _ in pieces_from(one, naive)]
+            size = sum(map(len, rest))
+            assert one.to_bytes().endswith(b"".join(rest))
+            assert size >= one.size_bytes - naive > size - len(rest[0]) if rest else one.size_bytes == naive
 
 
 def test_branches_find_the_longest_prefix() -> None:
-    reader, branches = PromptReader(LayoutScanner()), Branches()
+    reader, branches = PromptReader(), Branches()
     texts = ["a", "ab", "b", "abc", "ac", "b", "abcd", "az"]
-    bodies = [Body.of([Fragment(b'{"messages":["' + t.encode() + b'"]}')]) for t in texts]
+    bodies = [parse_parts(b'{"messages":["' + t.encode() + b'"]}') for t in texts]
     prompts = [reader.read(body) for body in bodies]
     for index, prompt in enumerate(prompts):
         match = branches.best(prompt)

@@ -17,7 +17,7 @@ from dsh_audit.projection.state import SessionState
 from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import Encoded
-from dsh_audit.wire.body import Body, Fragment
+from dsh_audit.wire.captured import parse_parts
 from dsh_audit.wire.event_window import EventWindow
 from dsh_audit.wire.extensions import Extensions, Span
 from dsh_audit.wire.plugin_packages import encode_packages, parse_packages
@@ -83,7 +83,7 @@ def request(
 
 def encoded(protocol: str = "deepseek-messages") -> Encoded:
     """A base body."""
-    return Encoded(protocol, "bytes", Body.of([Fragment(BASE)]))
+    return Encoded(protocol, "bytes", parse_parts(BASE))
 
 
 def field_bytes(log: ToyLog, after: int, through: int, **more: Any) -> bytes:
@@ -219,8 +219,8 @@ def test_fragments_name_their_events() -> None:
     log, requests = toy_log()
     body = Extensions(log, Deployment()).extend(requests[1], encoded()).body
     data = body.to_bytes()
-    assert body.find(data.index(b'"step":2'))[0].seq == 6
-    assert body.find(data.index(b'"afterSeq"'))[0].seq is None
+    assert body.seq_at(data.index(b'"step":2')) == 6
+    assert body.seq_at(data.index(b'"afterSeq"')) is None
 
 
 def test_a_capture_that_agrees_is_identical() -> None:
@@ -627,6 +627,6 @@ def test_memory_follows_the_unconfirmed_range() -> None:
     window = EventWindow(Endless())
     for number in range(0, 40_000, 4):
         assert window.confirmed(number + 1) == number - 3 or number == 0
-        fragments = window.fragments(max(number - 3, -1), number + 1)
-        assert fragments is not None and [f.seq for f in fragments] == list(range(max(number - 2, 0), number + 2))
+        pieces = window.pieces(max(number - 3, -1), number + 1)
+        assert pieces is not None and [seq for _, seq in pieces] == list(range(max(number - 2, 0), number + 2))
         assert len(window._held) < 64

@@ -167,7 +167,7 @@ def test_prediction_is_what_a_true_prefix_cache_reports(name: str) -> None:
     rows = [row for report in reports(name, chosen="prefix", grain=grain) for row in report.rows]
     compared = 0
     for row, body in zip(rows, bodies, strict=True):
-        if body is None or row.usage is None or any(b'"defer_loading"' in f.data for f in body.fragments()):
+        if body is None or row.usage is None or any(b'"defer_loading"' in part.data for part in body.parts()):
             continue
         compared += 1
         assert row.compared.prompt_bytes == row.usage.prompt

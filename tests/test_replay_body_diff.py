@@ -11,7 +11,8 @@ from dsh_audit.capture.exchange import Fidelity
 from dsh_audit.replay.body_diff import BodyDiff, Verdict, common_prefix, diff_body
 from dsh_audit.text.pointer import path_at
 from dsh_audit.text.to_json import to_json
-from dsh_audit.wire.body import Body, Fragment, FragmentRun
+from dsh_audit.wire.body import Body, PartRun
+from dsh_audit.wire.parts import END, Part, element, member
 
 MESSAGES = [
     {"role": "user", "content": "hello — wörld"},
@@ -26,10 +27,11 @@ def dump(value: Any) -> bytes:
 
 
 def body() -> Body:
-    run = FragmentRun()
+    run = PartRun()
     for seq, message in enumerate(MESSAGES, 7):
-        run.append((b"," if len(run) else b"") + dump(message), seq)
-    return Body((Fragment(HEAD),), run, len(run), (Fragment(TAIL, 3),))
+        run.append(element("messages", len(run), dump(message), "user", seq))
+    head, tail = Part(HEAD, "mark", "messages", ("messages",), lead=len(HEAD)), Part(TAIL[:-1], "setting", "", (), (3,))
+    return Body((head,), run, len(run), (tail, END))
 
 
 BASE = body().to_bytes()
@@ -67,17 +69,17 @@ def test_identical_except_unlogged(fidelity: Fidelity) -> None:
 
 def test_a_field_that_was_rebuilt_is_compared() -> None:
     captured = extended(LOG, PACKAGES)
-    replayed = body().extended([Fragment(b"," + LOG)])
+    replayed = body().extended([Part(b"," + LOG, "tail", "", ())])
     assert unlogged(diff_body(captured, replayed)) == [("dsh_plugin_packages", len(BASE) + len(LOG) + 1, len(PACKAGES))]
     assert diff_body(captured[:-1] + b"," + LOG + b"}", replayed).verdict is Verdict.SAME_JSON
-    other = body().extended([Fragment(b',"dsh_session_log": {"events":[1]}', 9)])
+    other = body().extended([member("dsh_session_log", b' {"events":[1]}', 9, "tail")])
     diff = diff_body(captured, other)
     assert diff.verdict is Verdict.DIFFERENT and diff.first_difference is not None
     assert (diff.first_difference.pointer, diff.first_difference.seq) == ("/dsh_session_log/events", 9)
 
 
 def test_an_unlogged_field_before_one_that_was_rebuilt() -> None:
-    replayed = body().extended([Fragment(b"," + PACKAGES)])
+    replayed = body().extended([Part(b"," + PACKAGES, "tail", "", ())])
     log = b'"dsh_session_log":{"events":[]}'
     diff = diff_body(extended(log, PACKAGES), replayed)
     assert diff.verdict is Verdict.IDENTICAL_EXCEPT_UNLOGGED
@@ -208,7 +210,7 @@ def test_one_changed_byte_is_found(at: int, flip: int) -> None:
     diff = diff_body(captured, body())
     first = diff.first_difference
     assert first is not None and first.offset == at == common_prefix(captured, body())
-    assert first.seq == body().find(at)[0].seq
+    assert first.seq == body().seq_at(at)
     try:
         value = json.loads(captured)
     except ValueError:
@@ -229,7 +231,7 @@ def test_one_changed_byte_is_found(at: int, flip: int) -> None:
 def test_large_bodies_are_compared_in_blocks() -> None:
     big = b'{"a":"' + b"x" * 30_000_000 + b'"}'
     other = big[:20_000_000] + b"y" + big[20_000_001:]
-    assert common_prefix(other, Body.of([Fragment(big)])) == 20_000_000
+    assert common_prefix(other, Body.of([Part(big, "setting", "", ())])) == 20_000_000
 
 
 def test_a_field_too_large_to_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,9 @@ from dsh_audit.capture.exchange import Exchange, Fidelity
 from dsh_audit.replay.pairing import Candidate, Pair, pair_exchanges
 from dsh_audit.replay.pairing.matching import BodyKey, PrefixMeter
 from dsh_audit.text.pointer import common_start
-from dsh_audit.wire.body import Body, Fragment, FragmentRun
+from dsh_audit.wire.body import Body, PartRun
+from dsh_audit.wire.captured import parse_parts
+from dsh_audit.wire.parts import Part
 
 CHAT = "/v1/chat/completions"
 SESSION = "x-deepseek-harness-session-id"
@@ -32,7 +34,7 @@ TITLE = dump({"model": "toy-1", "messages": [{"role": "system", "content": "Name
 
 
 def candidate(index: int, body: bytes | None, kind: Any = "step", **members: Any) -> Candidate:
-    rope = None if body is None else Body.of([Fragment(body, index)])
+    rope = None if body is None else parse_parts(body)
     keys = () if rope is None else (BodyKey.of(rope),)
     base = Candidate(index, "s", kind, "chat-completions", 1, 1, keys, lambda _: rope)
     return replace(base, **members)
@@ -145,7 +147,7 @@ def test_a_compaction_pairs_with_compactions_only() -> None:
 
 
 def test_alternatives() -> None:
-    bodies = [Body.of([Fragment(step_body(0, files=True))]), Body.of([Fragment(step_body(0))])]
+    bodies = [parse_parts(step_body(0, files=True)), parse_parts(step_body(0))]
     either = candidate(0, None, keys=tuple(map(BodyKey.of, bodies)), load_body=bodies.__getitem__)
     for place, body in enumerate(bodies):
         (pair,) = pair_exchanges([exchange(body.to_bytes())], {"s": [either]})
@@ -247,7 +249,7 @@ def test_a_body_that_matches_nothing_is_compared_with_bodies_of_its_size_only() 
     def counted(index: int) -> Candidate:
         def load(_place: int) -> Body:
             loaded.append(index)
-            return Body.of([Fragment(step_body(index), index)])
+            return parse_parts(step_body(index))
 
         return candidate(index, step_body(index), load_body=load)
 
@@ -256,11 +258,15 @@ def test_a_body_that_matches_nothing_is_compared_with_bodies_of_its_size_only() 
     assert pairs[0].status == "paired" and loaded == [40]
 
 
+def text(data: bytes) -> Part:
+    return Part(data, "message", "", ())
+
+
 def test_the_start_of_many_bodies_is_measured_once() -> None:
-    run = FragmentRun()
+    run = PartRun()
     for index in range(50):
-        run.append(b"message %d," % index, index)
-    bodies = [Body((Fragment(b"["),), run, count, (Fragment(b"end %d]" % count),)) for count in range(51)]
+        run.append(text(b"message %d," % index))
+    bodies = [Body((text(b"["),), run, count, (text(b"end %d]" % count),)) for count in range(51)]
     captured = bodies[50].to_bytes().replace(b"message 30", b"message x0")
     meter = PrefixMeter(captured)
     expected = [common_start(captured, body.to_bytes()) for body in bodies]

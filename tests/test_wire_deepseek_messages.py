@@ -45,9 +45,7 @@ def result(ident: str, *texts: str, **more: Json) -> dict[str, Json]:
 
 def test_envelope_bytes() -> None:
     session = _session()
-    session.header(
-        tool("echo"), config={"temperature": 0.5, "stop": ["x"], "reasoningEffort": "low", "maxTokens": 7}
-    )
+    session.header(tool("echo"), config={"temperature": 0.5, "stop": ["x"], "reasoningEffort": "low", "maxTokens": 7})
     encoded = session.encode()
     assert encoded.body is not None
     assert encoded.body.to_bytes() == (
@@ -521,9 +519,7 @@ def _grow(session: ToySession, step: str, number: int, names: list[str]) -> None
     elif step == "empty":
         session.user("")
     elif step == "answer":
-        session.assistant(
-            THINKING, f"a{number}", replay_state=replay(session.model, SIGNED, {"type": "text"})
-        )
+        session.assistant(THINKING, f"a{number}", replay_state=replay(session.model, SIGNED, {"type": "text"}))
     elif step == "calls":
         session.assistant(call(f"c{number}"), call(f"d{number}"))
         session.result(f"d{number}", "x")
@@ -587,5 +583,5 @@ def test_a_growing_session_shares_its_messages() -> None:
         body = session.encode(encoder).body
         assert body is not None
         runs.add(id(body.run))
-        assert len(body.tail) < 8
+        assert sum(part.kind == "message" for part in body.tail) == 1
     assert len(runs) == 1

@@ -58,4 +58,4 @@ from dsh_audit.request.neutral import Request as Request
 from dsh_audit.text.value_diff import ValueChange as ValueChange
 from dsh_audit.wire.adapter import Encoded as Encoded
 from dsh_audit.wire.body import Body as Body
-from dsh_audit.wire.body import Fragment as Fragment
+from dsh_audit.wire.parts import Part as Part

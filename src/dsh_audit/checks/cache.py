@@ -18,16 +18,17 @@ from dsh_audit.checks.causes import Sent, Why, explain_break
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.checks.drift_run import DriftRun
 from dsh_audit.checks.evidence import Evidence
-from dsh_audit.checks.layout import LayoutScanner
 from dsh_audit.checks.lineage import STEPS, Branches, Match, lineage_of
-from dsh_audit.checks.prompt import Prompt, PromptReader, extends, resent_bytes, shared_prefix
+from dsh_audit.checks.prompt import extends, resent_bytes, shared_prefix
 from dsh_audit.checks.provider_rules import CacheRules, RuleBook
 from dsh_audit.checks.shared_prefix import common_prefix
 from dsh_audit.deployment import Used
 from dsh_audit.log.session_log import SessionLog
 from dsh_audit.pricing import PriceTable, Rates, Usage, parse_usage
 from dsh_audit.replay.session_replay import Rebuilt, Replay
-from dsh_audit.wire.body import Body, Fragment
+from dsh_audit.wire.body import Body
+from dsh_audit.wire.captured import parse_parts
+from dsh_audit.wire.prompt import Prompt, PromptReader
 
 BYTES_PER_TOKEN = 4
 """Where no usage tells the rate: a rough figure for JSON text in English."""
@@ -77,8 +78,7 @@ class CacheScanner:
     def __init__(self, evidence: Evidence, options: CacheOptions) -> None:
         self._evidence = evidence
         self._options = options
-        self._layouts = LayoutScanner()
-        self._prompts = PromptReader(self._layouts)
+        self._prompts = PromptReader()
         self._branches: dict[tuple[str, ...], Branches] = {}
         self._previous: dict[str, Sent] = {}
         self._captured: dict[str, Sent] = {}
@@ -113,7 +113,7 @@ class CacheScanner:
     def _load(self, rebuilt: Rebuilt) -> Body | None:
         load = self._options.captured.get(rebuilt.index)
         data = load() if load is not None else None
-        return Body.of([Fragment(data)]) if data is not None else None
+        return parse_parts(data) if data is not None else None
 
     def _prompt(self, rebuilt: Rebuilt, body: Body | None) -> Prompt | None:
         if body is None or rebuilt.request.purpose == "web-search":
@@ -217,7 +217,7 @@ class CacheScanner:
         )
         if same_route and extends(before.prompt, sent.prompt, shared):
             return usage_check.explain_miss(before, sent, match, change, rules)
-        return explain_break(before, sent, shared, change, self._evidence, self._layouts)
+        return explain_break(before, sent, shared, change, self._evidence)
 
     def _side_request(self, sent: Sent, rules: CacheRules) -> Why | None:
         """A compaction that shares its prompt with the steps but, by the provider's figures, read nothing of it."""

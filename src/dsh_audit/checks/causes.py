@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from dsh_audit.checks.drift_model import HeaderChange, Part
 from dsh_audit.checks.evidence import Evidence
-from dsh_audit.checks.layout import LayoutScanner
-from dsh_audit.checks.prompt import Prompt
-from dsh_audit.checks.shared_prefix import fragments_from
+from dsh_audit.checks.shared_prefix import pieces_from
 from dsh_audit.pricing import Usage
 from dsh_audit.replay.session_replay import Rebuilt
-from dsh_audit.wire.body import Body, Fragment
+from dsh_audit.wire.body import Body
+from dsh_audit.wire.prompt import Prompt
 
 Cause = Literal[
     "provider-switch",
@@ -86,7 +84,6 @@ def explain_break(
     shared: int,
     change: HeaderChange | None,
     evidence: Evidence,
-    layouts: LayoutScanner,
 ) -> Why:
     """Why the prompt of ``after`` does not extend that of ``before``; both have prompts.
 
@@ -100,13 +97,12 @@ def explain_break(
         return switched
     assert before.prompt is not None and after.prompt is not None and after.body is not None
     prompt = after.prompt
-    at, pointer = place_of(after.body, prompt, shared, layouts)
+    at, pointer = prompt.place(shared)
     if shared < len(prompt.tools) or (shared < len(before.prompt.tools)):
         return _header_break("tools", change, two.tools_seq, pointer, at)
     if shared < prompt.head_bytes or shared < before.prompt.head_bytes:
         return _header_break("system", change, None, pointer, at)
-    leading = max(len(before.prompt.leading()), len(prompt.leading()))
-    if leading and shared - prompt.head_bytes <= leading:
+    if "system" in (before.prompt.message_at(shared).kind, prompt.message_at(shared).kind):
         return _header_break("system", change, _seq_at(prompt.messages, 0), pointer, at)
     border = evidence.border(after.rebuilt.log, two.dispatch.prefix_seq, before.rebuilt.log, one.dispatch.prefix_seq)
     found = _history_break(before, after, shared, border, evidence)
@@ -145,7 +141,7 @@ _Found = tuple[Cause, int, Part | Literal["messages"]]
 
 
 def _history_break(before: Sent, after: Sent, shared: int, border: int, evidence: Evidence) -> _Found | None:
-    """The replacement or offload that the first differing fragment comes from."""
+    """The replacement or offload that the first differing piece comes from."""
     assert before.prompt is not None and after.prompt is not None
     prefix_seq = after.rebuilt.request.dispatch.prefix_seq
     events = evidence.between(border, prefix_seq)
@@ -176,28 +172,6 @@ def _replacement(seq: int, kind: str, evidence: Evidence) -> _Found:
     return "replacement", seq, "messages"
 
 
-def place_of(body: Body, prompt: Prompt, shared: int, layouts: LayoutScanner) -> tuple[int | None, str]:
-    """Offset in the body, and JSON pointer, of byte ``shared`` of its rendered prompt."""
-    if shared < len(prompt.tools):
-        return _place(body, prompt.tools_at, shared, "/tools", layouts)
-    if shared < prompt.head_bytes:
-        key = prompt.system_key or "system"
-        return _place(body, prompt.system_at, shared - len(prompt.tools), f"/{key}", layouts)
-    key = prompt.messages_key or "messages"
-    offset = shared - prompt.head_bytes
-    if prompt.verbatim:
-        return _place(body, prompt.messages_at, offset, f"/{key}", layouts)
-    plain = Body.of([Fragment(b'{"' + key.encode() + b'":'), *prompt.messages.tail, Fragment(b"}")])
-    return None, layouts.pointer_at(plain, offset + len(key) + 4)
-
-
-def _place(body: Body, start: int | None, offset: int, fallback: str, layouts: LayoutScanner) -> tuple[int | None, str]:
-    if start is None:
-        return None, fallback
-    return start + offset, layouts.pointer_at(body, start + offset)
-
-
 def _seq_at(messages: Body, at: int) -> int | None:
-    """The event of the first fragment with one, from byte ``at`` on."""
-    fragments: Iterable[Fragment] = fragments_from(messages, max(at, 0))
-    return next((fragment.seq for fragment in fragments if fragment.seq is not None), None)
+    """The event of the first piece with one, from byte ``at`` on."""
+    return next((seq for _, seq in pieces_from(messages, max(at, 0)) if seq is not None), None)

@@ -11,10 +11,9 @@ from dsh_audit.checks.drift import DriftScanner, compare_states, settle_growth
 from dsh_audit.checks.drift_model import HeaderChange, LoggedHeader
 from dsh_audit.checks.evidence import Evidence
 from dsh_audit.checks.header_state import HeaderState, HeaderStates
-from dsh_audit.checks.layout import LayoutScanner
-from dsh_audit.checks.prompt import Prompt, PromptReader
 from dsh_audit.replay.session_replay import Rebuilt, Replay
 from dsh_audit.request.neutral import Request
+from dsh_audit.wire.prompt import Prompt, PromptReader
 
 
 class DriftRun:
@@ -70,7 +69,7 @@ def run_drift(replay: Replay) -> DriftRun:
     evidence = Evidence()
     replay.observe = evidence.see
     run = DriftRun(evidence)
-    prompts = PromptReader(LayoutScanner())
+    prompts = PromptReader()
     for rebuilt in replay:
         body = rebuilt.encoded.body
         is_step = rebuilt.request.purpose == "step"

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dsh_audit.checks.prompt import Prompt, extends, is_prompt_before, shared_prefix
+from dsh_audit.checks.prompt import extends, is_prompt_before, shared_prefix
 from dsh_audit.dispatch.model import Kind
+from dsh_audit.wire.prompt import Prompt
 
 STEPS = "steps"
 _MAX_OWN_BYTES = 64_000_000
@@ -100,4 +101,4 @@ class Branches:
 def _own_bytes(prompt: Prompt) -> int:
     """Bytes that a prompt does not share with others by construction."""
     messages = prompt.messages
-    return sum(len(fragment.data) for fragment in (*messages.head, *messages.tail))
+    return sum(len(part.data) for part in (*messages.head, *messages.tail))

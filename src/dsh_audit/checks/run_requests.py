@@ -49,7 +49,7 @@ def of_rebuilt(rebuilt: Rebuilt) -> RunRequest:
     again = f", attempt {dispatch.attempt}" if (dispatch.attempt or 1) > 1 else ""
 
     def find_seq(at: int) -> int | None:
-        return None if body is None or at >= body.size_bytes else body.find(at)[0].seq
+        return None if body is None or at >= body.size_bytes else body.seq_at(at)
 
     return RunRequest(
         ident=str(rebuilt.index),

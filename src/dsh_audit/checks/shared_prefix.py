@@ -1,15 +1,15 @@
 """Common prefix and order of two bodies without joining them.
 
-Two bodies over one ``FragmentRun`` share its first fragments, so those are skipped at once; elsewhere fragments
-are compared by identity, then as bytes. Cost: what the bodies do not share, plus one step per fragment.
+Two bodies over one ``PartRun`` share its first parts, so those are skipped at once; elsewhere parts are compared by
+identity, then as bytes. Cost: what the bodies do not share, plus one step per part.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from dsh_audit.wire.body import Body, Fragment
+from dsh_audit.wire.body import Body
+from dsh_audit.wire.parts import Part, Piece
 
 
 def common_prefix(one: Body, two: Body) -> int:
@@ -48,7 +48,7 @@ def _walk(one: Body, two: Body) -> tuple[int, int, int]:
     shared = 0
     left, right = _pieces(one), _pieces(two)
     if one.run is two.run and one.count and two.count:
-        head_one, head_two = (b"".join(f.data for f in body.head) for body in (one, two))
+        head_one, head_two = (b"".join(part.data for part in body.head) for body in (one, two))
         if head_one == head_two:
             count = min(one.count, two.count)
             shared = len(head_one) + one.run.size(count)
@@ -80,45 +80,26 @@ def _walk_pieces(left: Iterator[bytes], right: Iterator[bytes], shared: int) -> 
 
 
 def _pieces(body: Body) -> Iterator[bytes]:
-    return (f.data for f in body.fragments() if f.data)
+    return (part.data for part in body.parts() if part.data)
 
 
 def _pieces_after(body: Body, count: int) -> Iterator[bytes]:
-    yield from (f.data for f in body.run.first(body.count)[count:] if f.data)
-    yield from (f.data for f in body.tail if f.data)
+    yield from (part.data for part in (*body.run.slice(count, body.count), *body.tail) if part.data)
 
 
-def cut(fragments: Iterable[Fragment], start: int, end: int) -> tuple[Fragment, ...]:
-    """The bytes from ``start`` to ``end`` of some fragments; fragments that lie inside are kept as they are."""
-    kept: list[Fragment] = []
-    at = 0
-    for fragment in fragments:
-        stop = at + len(fragment.data)
-        first, last = max(start, at), min(end, stop)
-        if first < last:
-            whole = first == at and last == stop
-            kept.append(fragment if whole else Fragment(fragment.data[first - at : last - at], fragment.seq))
-        at = stop
-    return tuple(kept)
-
-
-def fragments_from(body: Body, at: int) -> list[Fragment]:
-    """The fragments of a body that end after byte ``at``, in order; costs what it gives."""
-    head_size = sum(len(fragment.data) for fragment in body.head)
-    run_size = body.run.size(body.count) if body.count else 0
-    if at >= head_size + run_size:
-        return _ending_after(body.tail, at - head_size - run_size)
+def pieces_from(body: Body, at: int) -> Iterator[Piece]:
+    """The pieces of a body that end after byte ``at``, in order; costs what it gives."""
+    head_size = sum(len(part.data) for part in body.head)
+    run_size = body.run.size(body.count)
+    parts: Iterable[Part] = body.tail
+    stop = head_size + run_size
     if at < head_size:
-        return [*_ending_after(body.head, at), *body.run.first(body.count), *body.tail]
-    first = bisect_right(range(body.count + 1), at - head_size, key=body.run.size) - 1
-    return [*body.run.first(body.count)[first:], *body.tail]
-
-
-def _ending_after(fragments: Iterable[Fragment], at: int) -> list[Fragment]:
-    kept: list[Fragment] = []
-    stop = 0
-    for fragment in fragments:
-        stop += len(fragment.data)
-        if stop > at and fragment.data:
-            kept.append(fragment)
-    return kept
+        parts, stop = body.parts(), 0
+    elif at < stop:
+        first = body.run.index_at(at - head_size, body.count)
+        parts, stop = (*body.run.slice(first, body.count), *body.tail), head_size + body.run.size(first)
+    for part in parts:
+        for piece in part.pieces():
+            stop += len(piece[0])
+            if stop > at and piece[0]:
+                yield piece

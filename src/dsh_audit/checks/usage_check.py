@@ -7,7 +7,7 @@ from dsh_audit.checks.causes import Sent, Why
 from dsh_audit.checks.drift_model import HeaderChange, Part
 from dsh_audit.checks.lineage import Match
 from dsh_audit.checks.provider_rules import CacheRules
-from dsh_audit.checks.shared_prefix import fragments_from
+from dsh_audit.checks.shared_prefix import pieces_from
 from dsh_audit.pricing import Usage
 
 TOLERANCE = 0.1
@@ -99,7 +99,7 @@ def _blocks_added(before: Sent, sent: Sent) -> int:
     if before.prompt is None or sent.prompt is None:
         return 0
     start = max(0, before.prompt.messages.size_bytes - 4)
-    return sum(fragment.data.count(_BLOCK) for fragment in fragments_from(sent.prompt.messages, start))
+    return sum(data.count(_BLOCK) for data, _ in pieces_from(sent.prompt.messages, start))
 
 
 def lost_tokens(why: Why, usage: Usage | None, compared: Compared) -> tuple[int, Basis]:

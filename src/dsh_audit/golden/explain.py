@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.checks.drift_run import run_drift
-from dsh_audit.checks.layout import LayoutScanner
 from dsh_audit.deployment import Deployment
 from dsh_audit.golden.change import Change
 from dsh_audit.log.generations import SessionHistory
@@ -34,7 +33,6 @@ class _Places:
 
     def __init__(self, rebuilts: Sequence[Rebuilt]) -> None:
         self._rebuilts = rebuilts
-        self._layouts = LayoutScanner()
         self._offsets: dict[int, dict[int, int]] = {}
 
     def place(self, change: Change) -> Change:
@@ -52,13 +50,9 @@ class _Places:
         return change
 
     def _system_pointer(self, index: int, body: Body, seq: int | None) -> str | None:
-        spans = self._layouts.scan(body).spans
-        for name in ("system", "instructions"):
-            if name in spans:
-                return f"/{name}"
-        first = next((f.data for f in body.fragments() if b'"role":"' in f.data), b"")
-        if b'"role":"system"' in first or b'"role":"developer"' in first:
-            return "/messages/0/content" if "messages" in spans else "/input/0/content"
+        for part in body.parts():
+            if part.kind == "system":
+                return part.pointer if len(part.path) == 1 else f"{part.pointer}/content"
         return None if seq is None else self._message_pointer(index, body, seq)
 
     def _message_pointer(self, index: int, body: Body, seq: int) -> str | None:
@@ -66,19 +60,19 @@ class _Places:
         if index not in self._offsets:
             self._offsets[index] = _first_offsets(body)
         at = self._offsets[index].get(seq)
-        return None if at is None else self._layouts.pointer_at(body, at).rpartition("/")[0]
+        return None if at is None else body.pointer_at(at).rpartition("/")[0]
 
 
 def _first_offsets(body: Body) -> dict[int, int]:
     """Event → offset of the first name that it prints."""
     offsets: dict[int, int] = {}
     at = 0
-    for fragment in body.fragments():
-        if fragment.seq is not None and fragment.seq not in offsets:
-            name = fragment.data.find(b'"')
+    for data, seq in body.pieces():
+        if seq is not None and seq not in offsets:
+            name = data.find(b'"')
             if name >= 0:
-                offsets[fragment.seq] = at + name
-        at += len(fragment.data)
+                offsets[seq] = at + name
+        at += len(data)
     return offsets
 
 

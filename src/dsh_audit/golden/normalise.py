@@ -15,7 +15,8 @@ from typing import ClassVar
 from dsh_audit.errors import UsageError
 from dsh_audit.events import Json, SessionHeader
 from dsh_audit.text import ecma
-from dsh_audit.wire.body import Body, Fragment, FragmentRun
+from dsh_audit.wire.body import Body, PartRun
+from dsh_audit.wire.parts import Part
 
 _DAY = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?"
@@ -123,7 +124,7 @@ class Normalising:
         self.replaced: Counter[str] = Counter()
         compiled = ((item.name, item.compile(session_header), item.placeholder) for item in self.declared)
         self._steps = [(name, pattern, placeholder) for name, pattern, placeholder in compiled if pattern is not None]
-        self._shadows: dict[FragmentRun, _Shadow] = {}
+        self._runs: dict[PartRun, PartRun] = {}
 
     def __bool__(self) -> bool:
         return bool(self.declared)
@@ -149,47 +150,23 @@ class Normalising:
         return value
 
     def body(self, body: Body) -> Body:
-        """A body with the strings of each fragment normalised; fragments of a shared run are taken once."""
+        """A body with the strings of each part normalised; parts of a shared run are taken once."""
         if not self._steps:
             return body
         counted = self.replaced.copy()
-        shadow = self._shadows.setdefault(body.run, _Shadow())
-        for fragment in body.run.first(body.count)[len(shadow.run) :]:
-            shadow.append(fragment, self._fragment(fragment))
-        if shadow.is_cut(body.count) or not all(_is_whole(part.data) for part in (*body.head, *body.tail)):
-            normalised = Body.of([self._fragment(Fragment(body.to_bytes()))])
-        else:
-            head, tail = (tuple(map(self._fragment, side)) for side in (body.head, body.tail))
-            normalised = Body(head, shadow.run, body.count, tail)
+        run = self._runs.setdefault(body.run, PartRun())
+        for part in body.run.slice(len(run), body.count):
+            run.append(self._part(part))
+        head, tail = (tuple(map(self._part, side)) for side in (body.head, body.tail))
         self.replaced = counted
-        return normalised
+        return Body(head, run, body.count, tail)
 
-    def _fragment(self, fragment: Fragment) -> Fragment:
-        return Fragment(_STRING.sub(self._token, fragment.data), fragment.seq)
+    def _part(self, part: Part) -> Part:
+        data = _STRING.sub(self._token, part.data)
+        return part if data == part.data else Part(data, part.kind, part.name, part.path)
 
     def _token(self, match: re.Match[bytes]) -> bytes:
         token = match[0]
         text = ecma.parse(token)
         normalised = self.text(text)
         return token if normalised == text else ecma.stringify(normalised)
-
-
-class _Shadow:
-    """A normalised copy of a run; knows where a fragment first cut a string, which makes the copy useless."""
-
-    def __init__(self) -> None:
-        self.run = FragmentRun()
-        self._cut_at: int | None = None
-
-    def append(self, fragment: Fragment, normalised: Fragment) -> None:
-        if self._cut_at is None and not _is_whole(fragment.data):
-            self._cut_at = len(self.run)
-        self.run.append(normalised.data, normalised.seq)
-
-    def is_cut(self, count: int) -> bool:
-        return self._cut_at is not None and self._cut_at < count
-
-
-def _is_whole(data: bytes) -> bool:
-    """Whether no string is cut at either end."""
-    return b'"' not in _STRING.sub(b"", data)

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from dsh_audit.checks.layout import LayoutScanner
-from dsh_audit.checks.prompt import MESSAGE_KEYS, SYSTEM_KEYS
-from dsh_audit.checks.shared_prefix import cut
 from dsh_audit.events import Json
 from dsh_audit.golden.case import PinnedRequest, PinnedValue
 from dsh_audit.golden.normalise import Normalising
@@ -21,6 +18,7 @@ from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma
 from dsh_audit.text.pointer import join_pointer
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.parts import MESSAGE_KEYS, SYSTEM_KEYS
 
 MAX_PARTS = 200
 """Leaves of one value that are pinned on their own; the rest is in the digest of the whole."""
@@ -64,7 +62,6 @@ class Pinner:
     _threads: list[_Thread] = field(default_factory=list)
     _tool_indexes: dict[tuple[str, ...], int] = field(default_factory=dict)
     _last_tools: tuple[Any, int] | None = None
-    _layouts: LayoutScanner = field(default_factory=LayoutScanner)
     _step_thread: int | None = None
     _system_indexes: dict[str, int] = field(default_factory=dict)
 
@@ -193,18 +190,10 @@ class Pinner:
 
     def _options(self, body: Body) -> dict[str, Json]:
         """Members of a body that are neither prompt nor tools."""
-        spans = self._layouts.scan(body).spans
-        fragments = (*body.head, *body.tail)
-        head = sum(len(fragment.data) for fragment in body.head)
-        shift = body.run.size(body.count)
-        options: dict[str, Json] = {}
-        for name, (start, end) in spans.items():
-            if name in _NOT_OPTIONS:
-                continue
-            moved = 0 if end <= head else shift
-            data = b"".join(part.data for part in cut(fragments, start - moved, end - moved))
-            options[name] = self._inline(ecma.parse(data))
-        return options
+        settings = (
+            part for part in (*body.head, *body.tail) if part.kind == "setting" and part.name not in _NOT_OPTIONS
+        )
+        return {part.name: self._inline(ecma.parse(part.value)) for part in settings}
 
     def _inline(self, value: Json) -> Json:
         """A short setting as it is, a long one as a digest."""

@@ -170,10 +170,10 @@ def _except_unlogged(unlogged: tuple[UnloggedField, ...], notes: tuple[str, ...]
 def common_prefix(captured: bytes, replayed: Body) -> int:
     """How many bytes at the start are the same."""
     at = 0
-    for fragment in replayed.fragments():
-        if not captured.startswith(fragment.data, at):
-            return at + common_start(captured[at : at + len(fragment.data)], fragment.data)
-        at += len(fragment.data)
+    for part in replayed.parts():
+        if not captured.startswith(part.data, at):
+            return at + common_start(captured[at : at + len(part.data)], part.data)
+        at += len(part.data)
     return at
 
 
@@ -275,7 +275,7 @@ def _first_difference(captured: bytes, replayed: Body, base: bytes, at: int, rep
     return FirstDifference(
         offset=at,
         pointer=pointer_at(captured, at),
-        seq=replayed.find(replayed_at)[0].seq if replayed_at < len(base) else None,
+        seq=replayed.seq_at(replayed_at) if replayed_at < len(base) else None,
         captured=_window(captured, at),
         replayed=_window(base, replayed_at),
         replayed_offset=replayed_at,

@@ -20,6 +20,8 @@ _BRACKETS = re.compile(_STRING + rb"|[{}\[\]]", re.DOTALL)
 _NAME = re.compile(rb'[ \t\n\r]*+("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\n\r]*+:[ \t\n\r]*+', re.DOTALL)
 _SCALAR = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^][{}",: \t\n\r]++', re.DOTALL)
 _NEXT = re.compile(rb"[ \t\n\r]*+([,}])")
+_NEXT_ITEM = re.compile(rb"[ \t\n\r]*+([,\]])")
+_GAP = re.compile(rb"[ \t\n\r]*+")
 _SPACE = b" \t\n\r"
 _FAST_DEPTH = 12
 
@@ -204,6 +206,27 @@ def scan_members(data: bytes, at: int) -> Iterator[Member]:
         at = following.end()
         if following[1] == b"}":
             return _expect_end(data, at)
+
+
+def scan_elements(data: bytes, at: int) -> Iterator[tuple[int, int]]:
+    """(start, end) of each item of a list that is open at ``at``, after its bracket, up to the closing one.
+
+    Raises:
+        MalformedError: while iterating.
+    """
+    following = _NEXT_ITEM.match(data, at)
+    if following is not None and following[1] == b"]":
+        return
+    while True:
+        start = _GAP.match(data, at).end()  # type: ignore[union-attr]
+        end = _skip_value(data, start)
+        yield start, end
+        following = _NEXT_ITEM.match(data, end)
+        if following is None:
+            raise MalformedError(end)
+        if following[1] == b"]":
+            return
+        at = following.end()
 
 
 def _skip_value(data: bytes, at: int) -> int:

@@ -1,7 +1,7 @@
 """What every wire protocol offers, and the context it is asked in.
 
 A protocol is one file with an ``Encoder``: it keeps what successive requests of one session share (a
-:class:`~dsh_audit.wire.body.FragmentRun`) and gives each request's body with its claim.
+:class:`~dsh_audit.wire.body.PartRun`) and gives each request's body with its claim.
 """
 
 from __future__ import annotations

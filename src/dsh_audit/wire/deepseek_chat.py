@@ -20,15 +20,19 @@ from dsh_audit.projection.surface import Surface
 from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Notes
-from dsh_audit.wire.body import Body, Fragment, FragmentRun
+from dsh_audit.wire.body import Body, PartRun
 from dsh_audit.wire.instruction import instruction
 from dsh_audit.wire.learned import LearnedEfforts, default_effort
+from dsh_audit.wire.parts import END, Kind, Part, PartMemory, close_list, element, member, open_list
 from dsh_audit.wire.shapes import check_message, check_tools
 
 PROTOCOL = "deepseek-chat-completions"
 
+_SETTINGS = (("temperature", "temperature"), ("maxTokens", "max_tokens"), ("stop", "stop"))
 _NO_OUTPUT = "(no output)"
-_STREAM = b'],"stream":true,"stream_options":{"include_usage":true}'
+_OPEN, _CLOSE = open_list("messages"), close_list("messages")
+_OPEN_TOOLS, _CLOSE_TOOLS = open_list("tools"), close_list("tools")
+_STREAM = (member("stream", b"true"), member("stream_options", b'{"include_usage":true}'))
 
 
 class ChatEncoder:
@@ -36,55 +40,64 @@ class ChatEncoder:
 
     def __init__(self) -> None:
         self._surface: Surface | None = None
-        self._run = FragmentRun()
-        self._leading: bytes = b""
-        self._tools: tuple[int | None, bytes] = (None, b"")
+        self._run = PartRun()
+        self._first_index = 0
+        self._tools: tuple[int | None, tuple[Part, ...]] = (None, ())
         self._efforts = LearnedEfforts()
+        self._memory = PartMemory()
 
     def encode(self, request: Request, notes: Notes) -> Encoded:
         """The body of a request."""
         self._efforts.learn(request.snapshot.request_header)
-        head = _head(request)
-        tail = self._tail(request, notes)
+        head = self._head(request)
+        tail = tuple(self._tail(request, notes))
+        first_index = len(head) - 2
         if request.messages is None:
-            run, count = self._step_messages(request.snapshot.surface, first=request.system is None)
+            run, count = self._step_messages(request.snapshot.surface, first_index)
         else:
-            run = FragmentRun()
-            messages = [*request.messages, *instruction(request, notes)]
-            _append(run, messages, first=request.system is None)
+            run = PartRun()
+            _append(run, [*request.messages, *instruction(request, notes)], first_index)
             count = len(run)
-        body = Body(tuple(head), run, count, tuple(tail))
+        body = Body(head, run, count, tail)
         return Encoded(PROTOCOL, "bytes", body, (), (), "/chat/completions", _http_headers(request, notes))
 
-    def _step_messages(self, surface: Surface, *, first: bool) -> tuple[FragmentRun, int]:
-        """Fragments of the surface's messages: those of the last request, extended where it only grew."""
-        leading = b"" if first else b","
+    def _step_messages(self, surface: Surface, first_index: int) -> tuple[PartRun, int]:
+        """Parts of the surface's messages: those of the last request, extended where it only grew."""
         start = 0
-        if self._surface is not None and surface.extends(self._surface) and leading == self._leading:
+        if self._surface is not None and surface.extends(self._surface) and first_index == self._first_index:
             start = len(self._surface)
         else:
-            self._run, self._leading = FragmentRun(), leading
+            self._run, self._first_index = PartRun(), first_index
         self._surface = None
-        added = derive_nodes(surface[start:], surface.marks)
-        _append(self._run, added, first=first and len(self._run) == 0)
+        _append(self._run, derive_nodes(surface[start:], surface.marks), first_index)
         self._surface = surface
         return self._run, len(self._run)
 
-    def _tail(self, request: Request, notes: Notes) -> Iterator[Fragment]:
-        config = request.config
-        yield Fragment(_STREAM)
-        yield Fragment(_thinking(self._effort(request, notes), request, notes), request.tools_seq)
+    def _head(self, request: Request) -> tuple[Part, ...]:
+        """Model, opening bracket and, before format 3, the system message."""
+        keep = self._memory.keep
+        model = keep(member("model", ecma.stringify(request.model), request.tools_seq, first=True))
+        if request.system is None:
+            return model, _OPEN
+        text = b'{"role":"system","content":' + ecma.stringify(request.system) + b"}"
+        return model, _OPEN, keep(element("messages", 0, text, "system", request.system_seq, "system"))
+
+    def _tail(self, request: Request, notes: Notes) -> Iterator[Part]:
+        config, keep = request.config, self._memory.keep
+        is_step = request.purpose == "step"
+        yield _CLOSE
+        yield from _STREAM
+        for name, value in _thinking(self._effort(request, notes), request, notes):
+            yield keep(member(name, value, request.tools_seq))
         if request.tools:
-            yield Fragment(self._encoded_tools(request), request.tools_seq)
-        settings = b""
-        if "temperature" in config and request.purpose == "step":
-            settings += b',"temperature":' + ecma.stringify(config["temperature"])
-        if "maxTokens" in config:
-            settings += b',"max_tokens":' + ecma.stringify(config["maxTokens"])
-        if "stop" in config and request.purpose == "step":
-            settings += b',"stop":' + ecma.stringify(config["stop"])
-        yield Fragment(settings, request.tools_seq if request.purpose == "step" else request.dispatch.settled_seq)
-        yield Fragment(b"}")
+            yield _OPEN_TOOLS
+            yield from self._encoded_tools(request)
+            yield _CLOSE_TOOLS
+        seq = request.tools_seq if is_step else request.dispatch.settled_seq
+        for key, name in _SETTINGS:
+            if key in config and (is_step or key == "maxTokens"):
+                yield keep(member(name, ecma.stringify(config[key]), seq))
+        yield END
 
     def _effort(self, request: Request, notes: Notes) -> str | None:
         if request.purpose == "session-title":
@@ -97,29 +110,28 @@ class ChatEncoder:
         effort = request.config.get("reasoningEffort")
         return effort if isinstance(effort, str) else None
 
-    def _encoded_tools(self, request: Request) -> bytes:
+    def _encoded_tools(self, request: Request) -> tuple[Part, ...]:
         if self._tools[0] != request.tools_seq or request.tools_seq is None:
-            check_tools(request.tools or ())
-            encoded = b",".join(_encode_tool(tool) for tool in request.tools or ())
-            self._tools = (request.tools_seq, b',"tools":[' + encoded + b"]")
+            tools = request.tools or []
+            check_tools(tools)
+            parts = tuple(
+                element("tools", index, _encode_tool(tool), tool["name"], request.tools_seq, "tool")
+                for index, tool in enumerate(tools)
+            )
+            self._tools = (request.tools_seq, parts)
         return self._tools[1]
 
 
-def _head(request: Request) -> Iterator[Fragment]:
-    yield Fragment(b'{"model":' + ecma.stringify(request.model), request.tools_seq)
-    yield Fragment(b',"messages":[')
-    if request.system is not None:
-        content = ecma.stringify(request.system)
-        yield Fragment(b'{"role":"system","content":' + content + b"}", request.system_seq)
-
-
-def _thinking(effort: str | None, request: Request, notes: Notes) -> bytes:
+def _thinking(effort: str | None, request: Request, notes: Notes) -> Iterator[tuple[str, bytes]]:
     if effort is None:
         used = notes.take(notes.deployment.model(request.provider, request.model, "thinking"))
-        return b"" if used.value is None else b',"thinking":{"type":' + ecma.stringify(used.value) + b"}"
-    if effort == "off":
-        return b',"thinking":{"type":"disabled"}'
-    return b',"thinking":{"type":"enabled"},"reasoning_effort":' + ecma.stringify(effort)
+        if used.value is not None:
+            yield "thinking", b'{"type":' + ecma.stringify(used.value) + b"}"
+    elif effort == "off":
+        yield "thinking", b'{"type":"disabled"}'
+    else:
+        yield "thinking", b'{"type":"enabled"}'
+        yield "reasoning_effort", ecma.stringify(effort)
 
 
 def _encode_tool(tool: Json) -> bytes:
@@ -127,34 +139,35 @@ def _encode_tool(tool: Json) -> bytes:
     return b'{"type":"function","function":' + ecma.stringify(function) + b"}"
 
 
-def _append(run: FragmentRun, messages: Iterable[DerivedMessage], *, first: bool) -> None:
+def _append(run: PartRun, messages: Iterable[DerivedMessage], first_index: int) -> None:
     for derived in messages:
         check_message(derived.message, derived.seq)
-        for encoded in encode_message(derived.message):
-            run.append(encoded if first else b"," + encoded, derived.seq)
-            first = False
+        for role, encoded in encode_message(derived.message):
+            index = first_index + len(run)
+            kind: Kind = "system" if index == 0 and role == "system" else "message"
+            run.append(element("messages", index, encoded, role, derived.seq, kind))
 
 
-def encode_message(message: dict[str, Json]) -> Iterator[bytes]:
-    """The wire messages of one harness message, text path; each is one JSON object.
+def encode_message(message: dict[str, Json]) -> Iterator[tuple[str, bytes]]:
+    """The wire messages of one harness message, text path; each a role and one JSON object.
 
     Raises:
         CannotEncodeError: the message holds an image or a file.
     """
     role, content = message["role"], message["content"]
     if role == "assistant":
-        yield _encode_assistant(content)
+        yield role, _encode_assistant(content)
     elif role == "system":
-        yield b'{"role":"system","content":' + ecma.stringify(_text(content)) + b"}"
+        yield role, b'{"role":"system","content":' + ecma.stringify(_text(content)) + b"}"
     elif role == "tool":
-        yield _encode_result(message)
+        yield role, _encode_result(message)
     else:
         results = [block for block in content if block["type"] == "tool-result"]
         text = _text(content)
         if text or not results:
-            yield b'{"role":"user","content":' + ecma.stringify(text) + b"}"
+            yield "user", b'{"role":"user","content":' + ecma.stringify(text) + b"}"
         for block in results:
-            yield _encode_result(block)
+            yield "tool", _encode_result(block)
 
 
 def _encode_result(block: dict[str, Json]) -> bytes:

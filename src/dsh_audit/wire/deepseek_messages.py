@@ -21,17 +21,20 @@ from dsh_audit.projection.surface import Surface
 from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import Encoded, Notes
-from dsh_audit.wire.body import Body, Fragment
+from dsh_audit.wire.body import Body
 from dsh_audit.wire.instruction import instruction
 from dsh_audit.wire.learned import LearnedEfforts, default_effort
 from dsh_audit.wire.messages_blocks import encode_tool, fails_locally
 from dsh_audit.wire.messages_fold import MessagesFold, Route
+from dsh_audit.wire.parts import END, Part, PartMemory, close_list, element, member, open_list
 from dsh_audit.wire.tool_updates import TOOL_MODES, ToolHistoryFold, ToolMode, ToolProjection, project_tools
 
 PROTOCOL = "deepseek-messages"
 DEFAULT_MAX_TOKENS = 256000
 """The adapter's cap where neither request nor catalogue names one. Source: dsh-llm-deepseek 0.2.1-rc.2."""
 
+_STREAM, _OPEN = member("stream", b"true"), open_list("messages")
+_OPEN_TOOLS, _CLOSE_TOOLS = open_list("tools"), close_list("tools")
 _EFFORTS = ("off", "low", "high", "max")
 _TOOL_CHANGES_BETA = "mid-conversation-tool-changes-2026-07-01"
 
@@ -43,6 +46,7 @@ class MessagesEncoder:
         self._steps: _StepMessages | None = None
         self._tools = _Tools()
         self._efforts = LearnedEfforts()
+        self._memory = PartMemory()
 
     def encode(self, request: Request, notes: Notes) -> Encoded:
         """The body of a request."""
@@ -55,7 +59,8 @@ class MessagesEncoder:
             messages, projection = self._call_messages(request, route, mode, notes)
         count, array_tail = messages.view()
         tail = (*array_tail, *self._envelope(request, notes, messages, projection))
-        body = Body(_head(request), messages.run, count, tail)
+        model = self._memory.keep(member("model", ecma.stringify(request.model), request.tools_seq, first=True))
+        body = Body((model, _STREAM, _OPEN), messages.run, count, tail)
         http_headers = _http_headers(request, notes, has_tool_changes=messages.has_tool_changes)
         return Encoded(PROTOCOL, "bytes", body, (), (), "/v1/messages", http_headers)
 
@@ -87,24 +92,25 @@ class MessagesEncoder:
 
     def _envelope(
         self, request: Request, notes: Notes, messages: MessagesFold, projection: ToolProjection
-    ) -> Iterator[Fragment]:
+    ) -> Iterator[Part]:
         """The members after ``messages``."""
-        config, is_step = request.config, request.purpose == "step"
-        settings_seq = request.tools_seq if is_step else request.dispatch.opened_seq
-        settings = b',"max_tokens":' + ecma.stringify(_max_tokens(request, notes))
-        settings += _thinking(self._effort(request, notes))
-        yield Fragment(settings, settings_seq)
-        yield from _system(request, messages)
-        sampling = b""
+        config, is_step, keep = request.config, request.purpose == "step", self._memory.keep
+        seq = request.tools_seq if is_step else request.dispatch.opened_seq
+        yield keep(member("max_tokens", ecma.stringify(_max_tokens(request, notes)), seq))
+        for name, value in _thinking(self._effort(request, notes)):
+            yield keep(member(name, value, seq))
+        text, text_seq = _system(request, messages)
+        if text:
+            yield keep(member("system", ecma.stringify(text), text_seq, "system"))
         if is_step and "temperature" in config:
-            sampling += b',"temperature":' + ecma.stringify(config["temperature"])
+            yield keep(member("temperature", ecma.stringify(config["temperature"]), seq))
         if is_step and "stop" in config:
-            sampling += b',"stop_sequences":' + ecma.stringify(config["stop"])
-        if sampling:
-            yield Fragment(sampling, settings_seq)
+            yield keep(member("stop_sequences", ecma.stringify(config["stop"]), seq))
         if projection.tools is not None:
-            yield Fragment(self._tools.encoded(projection), request.tools_seq)
-        yield Fragment(b"}")
+            yield _OPEN_TOOLS
+            yield from self._tools.encoded(projection, request.tools_seq)
+            yield _CLOSE_TOOLS
+        yield END
 
     def _effort(self, request: Request, notes: Notes) -> str:
         effort = request.config.get("reasoningEffort")
@@ -158,7 +164,7 @@ class _Tools:
         self._fold = ToolHistoryFold()
         self._last: tuple[object, ...] = ()
         self._projection = ToolProjection(None, {})
-        self._encoded: tuple[ToolProjection | None, bytes] = (None, b"")
+        self._encoded: tuple[ToolProjection | None, int | None, tuple[Part, ...]] = (None, None, ())
 
     def mode(self, request: Request, notes: Notes) -> ToolMode:
         """The tool-update mode of the called route; recorded only where the body depends on it."""
@@ -180,12 +186,15 @@ class _Tools:
             self._projection = project_tools(mode, request.tools, history, developers)
         return self._projection
 
-    def encoded(self, projection: ToolProjection) -> bytes:
-        """The ``tools`` member."""
-        if self._encoded[0] is not projection:
-            tools = b",".join(map(encode_tool, projection.tools or ()))
-            self._encoded = (projection, b',"tools":[' + tools + b"]")
-        return self._encoded[1]
+    def encoded(self, projection: ToolProjection, seq: int | None) -> tuple[Part, ...]:
+        """The tools, one part each."""
+        if self._encoded[0] is not projection or self._encoded[1] != seq:
+            parts = tuple(
+                element("tools", index, encode_tool(tool), tool["name"], seq, "tool")
+                for index, tool in enumerate(projection.tools or ())
+            )
+            self._encoded = (projection, seq, parts)
+        return self._encoded[2]
 
 
 def _is_same(one: object, two: object) -> bool:
@@ -236,11 +245,6 @@ def alternatives(request: Request, deployment: Deployment) -> tuple[Used, ...]:
     return tuple(Used(used.name, mode, "capture") for mode in TOOL_MODES if mode != used.value)
 
 
-def _head(request: Request) -> tuple[Fragment, ...]:
-    model = Fragment(b'{"model":' + ecma.stringify(request.model), request.tools_seq)
-    return (model, Fragment(b',"stream":true,"messages":['))
-
-
 def _max_tokens(request: Request, notes: Notes) -> Json:
     if "maxTokens" in request.config:
         return request.config["maxTokens"]
@@ -248,18 +252,19 @@ def _max_tokens(request: Request, notes: Notes) -> Json:
     return notes.take(used).value
 
 
-def _thinking(effort: str) -> bytes:
+def _thinking(effort: str) -> Iterator[tuple[str, bytes]]:
     if effort == "off":
-        return b',"thinking":{"type":"disabled"}'
-    return b',"thinking":{"type":"enabled"},"output_config":{"effort":' + ecma.stringify(effort) + b"}"
+        yield "thinking", b'{"type":"disabled"}'
+    else:
+        yield "thinking", b'{"type":"enabled"}'
+        yield "output_config", b'{"effort":' + ecma.stringify(effort) + b"}"
 
 
-def _system(request: Request, messages: MessagesFold) -> Iterator[Fragment]:
+def _system(request: Request, messages: MessagesFold) -> tuple[str, int | None]:
+    """The top-level system text with its event."""
     text, seq = messages.system
-    parts = [part for part in (request.system, text) if part and isinstance(part, str)]
-    if parts:
-        encoded = b',"system":' + ecma.stringify("\n\n".join(parts))
-        yield Fragment(encoded, seq if text else request.system_seq)
+    texts = [part for part in (request.system, text) if part and isinstance(part, str)]
+    return "\n\n".join(texts), seq if text else request.system_seq
 
 
 def _http_headers(request: Request, notes: Notes, *, has_tool_changes: bool) -> tuple[tuple[str, str | None], ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dsh_audit.events import Event, Json, SessionHeader
-from dsh_audit.wire.body import Fragment
+from dsh_audit.wire.parts import Piece
 from dsh_audit.wire.session_log_field import MARKER, encode_event
 
 _KEPT_CONFIRMATIONS = 4
@@ -92,7 +92,7 @@ class EventWindow:
 
     def _rewind(self) -> None:
         self._events: Iterator[Event] = iter(self._log.events())
-        self._held: list[Event | Fragment] = []
+        self._held: list[Event | Piece] = []
         self._first_held = 0
         self._forgotten = 0
         self.last_seq = -1
@@ -155,7 +155,7 @@ class EventWindow:
         at = bisect_right(self._openings, before)
         return self._openings[at - 1] if at else -1
 
-    def fragments(self, after: int, through: int) -> list[Fragment] | None:
+    def pieces(self, after: int, through: int) -> list[Piece] | None:
         """The events after one seq up to another, printed; None when the log does not hold them all."""
         if after + 1 < self._first_held:
             self._rewind()
@@ -164,10 +164,10 @@ class EventWindow:
             return None
         return [self._printed(seq - self._first_held) for seq in range(after + 1, through + 1)]
 
-    def _printed(self, place: int) -> Fragment:
+    def _printed(self, place: int) -> Piece:
         held = self._held[place]
         if isinstance(held, Event):
-            held = Fragment(encode_event(held, self._log.version), held.seq)
+            held = encode_event(held, self._log.version), held.seq
             self._held[place] = held
         return held
 

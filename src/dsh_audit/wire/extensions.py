@@ -16,8 +16,9 @@ from dsh_audit.events import Json
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire import plugin_packages, session_log_field
 from dsh_audit.wire.adapter import Encoded
-from dsh_audit.wire.body import Body, Fragment
+from dsh_audit.wire.body import Body
 from dsh_audit.wire.event_window import EventSource, EventWindow, Marker
+from dsh_audit.wire.parts import Part, member, merged
 from dsh_audit.wire.protocol import CHAT, MESSAGES
 
 _LOG_MEMBER = b',"' + session_log_field.FIELD.encode() + b'":'
@@ -101,15 +102,13 @@ class Extensions:
             return Extension(body)
         notes: list[str] = []
         span = self._choose(request, tail, notes)
-        members: list[Fragment] = []
-        if span is not None:
-            members += self._log_member(span) or ()
-            if not members:
-                notes.append(f"the log lacks events of the range {span.after + 1} to {span.through}")
-        used = [*self._packages_member(members, tail, notes)]
-        has_log = bool(members) and members[0].data.startswith(_LOG_MEMBER)
+        log = None if span is None else self._log_member(span)
+        if span is not None and log is None:
+            notes.append(f"the log lacks events of the range {span.after + 1} to {span.through}")
+        packages, used = self._packages_member(0 if log is None else len(log.data), tail, notes)
+        members = [part for part in (log, packages) if part is not None]
         extended = body.extended(members) if members else body
-        return Extension(extended, span if has_log else None, tuple(used), tuple(notes))
+        return Extension(extended, None if log is None else span, used, tuple(notes))
 
     def confirm(self, request: Request, span: Span | None, rest: bytes) -> tuple[str, ...]:
         """Notes on a captured body that starts with the one that the log gives; ``rest`` follows its last member."""
@@ -117,7 +116,7 @@ class Extensions:
         if span is not None:
             self._allow(request, span, notes)
         if not isinstance(self._packages, list):
-            list(self._packages_member([], rest, notes))
+            self._packages_member(0, rest, notes)
         return tuple(notes)
 
     def spans(self, request: Request) -> Iterator[Span]:
@@ -158,13 +157,13 @@ class Extensions:
 
     def value(self, span: Span) -> bytes | None:
         """The value of ``dsh_session_log``; None when the log lacks some of the events."""
-        members = self._log_member(span)
-        return None if members is None else b"".join(m.data for m in members)[len(_LOG_MEMBER) :]
+        part = self._log_member(span)
+        return None if part is None else part.value
 
     def measure(self, span: Span) -> int | None:
         """Bytes of that value; None when the log lacks some of the events."""
-        members = self._log_member(span)
-        return None if members is None else sum(len(member.data) for member in members) - len(_LOG_MEMBER)
+        part = self._log_member(span)
+        return None if part is None else len(part.data) - part.lead
 
     def _choose(self, request: Request, tail: bytes | None, notes: list[str]) -> Span | None:
         """The range to rebuild: the captured one where the log allows it, else the log's own."""
@@ -242,15 +241,15 @@ class Extensions:
     def _capped(self, after: int, prepared: int) -> int:
         """The last seq of a field prepared at a seq: what the size cap leaves."""
         limit = self._limit()
-        events = None if limit is None else self._window.fragments(after, prepared)
+        events = None if limit is None else self._window.pieces(after, prepared)
         if limit is None or events is None:
             return prepared
         through, size = after, len(self._head(after, 0, prepared)) + 1
-        for event in events:
-            size += len(event.data) + (through != after)
-            if size + len(str(event.seq)) > limit:
+        for data, seq in events:
+            size += len(data) + (through != after)
+            if size + len(str(seq)) > limit:
                 return through
-            through = after + 1 if event.seq is None else event.seq
+            through = after + 1 if seq is None else seq
         return through
 
     def _look_up(self, key: str) -> Json:
@@ -275,29 +274,24 @@ class Extensions:
             is_loaded=end_seed is not None and end_seed <= prepared,
         )
 
-    def _log_member(self, span: Span) -> list[Fragment] | None:
-        events = self._window.fragments(span.after, span.through)
+    def _log_member(self, span: Span) -> Part | None:
+        events = self._window.pieces(span.after, span.through)
         if events is None:
             return None
-        prepared = max(span.through, span.prepared)
-        head = Fragment(_LOG_MEMBER + self._head(span.after, span.through, prepared))
-        first = events[:1]
-        rest = [Fragment(b"," + event.data, event.seq) for event in events[1:]]
-        return [head, *first, *rest, Fragment(b"]}")]
+        head = self._head(span.after, span.through, max(span.through, span.prepared))
+        return merged("tail", session_log_field.FIELD, (session_log_field.FIELD,), _LOG_MEMBER, head, events, b"]}")
 
-    def _packages_member(self, members: list[Fragment], tail: bytes | None, notes: list[str]) -> Iterator[Used]:
-        """Append the deployment's packages; without them look at the captured ones."""
+    def _packages_member(self, at: int, tail: bytes | None, notes: list[str]) -> tuple[Part | None, tuple[Used, ...]]:
+        """The deployment's packages; without them look at the captured ones, which stand at ``at`` of the tail."""
         if isinstance(self._packages, list):
             value = plugin_packages.encode_packages(self._packages)
-            members.append(Fragment(_PACKAGES_MEMBER + value))
-            yield Used("extensions.plugin_packages", self._packages, "deployment")
-            return
-        at = sum(len(member.data) for member in members)
-        if tail is None or not tail.startswith(_PACKAGES_MEMBER, at):
-            return
-        _packages, problem = plugin_packages.parse_packages(tail[at + len(_PACKAGES_MEMBER) : -1])
-        if problem is not None:
-            notes.append(f"{plugin_packages.FIELD}: {problem}")
+            used = Used("extensions.plugin_packages", self._packages, "deployment")
+            return member(plugin_packages.FIELD, value, None, "tail"), (used,)
+        if tail is not None and tail.startswith(_PACKAGES_MEMBER, at):
+            _packages, problem = plugin_packages.parse_packages(tail[at + len(_PACKAGES_MEMBER) : -1])
+            if problem is not None:
+                notes.append(f"{plugin_packages.FIELD}: {problem}")
+        return None, ()
 
 
 def _limits(request: Request) -> tuple[int, int]:

@@ -1,8 +1,7 @@
 """The messages array of the Messages protocol, built message by message over an append-only run.
 
-What is still open goes into the tail that ``view`` gives: the end of the turn that the next message may
-continue, and queued system messages. A user turn's blocks are held until a view or the turn's end, because
-its tool results go first; a view needs all calls answered, so no result can follow what it wrote.
+What is still open goes into the tail that ``view`` gives: the turn that the next message may continue, and queued
+system messages. The blocks of a turn are held until it is closed, because its tool results go first.
 Source: spec wire-deepseek 5.2, 5.6.
 """
 
@@ -16,7 +15,7 @@ from dsh_audit.events import Json
 from dsh_audit.projection.messages import DerivedMessage
 from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import CannotEncodeError
-from dsh_audit.wire.body import Fragment, FragmentRun
+from dsh_audit.wire.body import PartRun
 from dsh_audit.wire.messages_blocks import (
     encode_assistant,
     encode_input,
@@ -25,7 +24,11 @@ from dsh_audit.wire.messages_blocks import (
     encode_tool_changes,
     fails_locally,
 )
+from dsh_audit.wire.parts import Part, Piece, close_list, merged_element
 from dsh_audit.wire.shapes import check_message
+
+_CLOSE = close_list("messages")
+_HEADS = {role: b'{"role":"' + role.encode() + b'","content":[' for role in ("user", "assistant", "system")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +56,15 @@ class MessagesFold:
 
     def __init__(self, route: Route) -> None:
         self.route = route
-        self.run = FragmentRun()
+        self.run = PartRun()
         self.system: tuple[str, int | None] = ("", None)
         self.has_tool_changes = False
         self._failure: CannotEncodeError | None = None
         self._role: Literal["user", "assistant"] | None = None
-        self._prefix = b""
-        self._results: list[Fragment] = []
-        self._others: list[Fragment] = []
-        self._queue: list[Fragment] = []
+        self._results: list[Piece] = []
+        self._others: list[Piece] = []
+        self._queue: list[list[Piece]] = []
+        self._open_parts: tuple[Part, ...] | None = None
         self._calls: set[str] = set()
         self._unanswered: set[str] = set()
 
@@ -79,8 +82,8 @@ class MessagesFold:
         except CannotEncodeError as error:
             self._failure = error
 
-    def view(self) -> tuple[int, tuple[Fragment, ...]]:
-        """How many fragments of the run belong to the array as it is now, and what follows up to its ``]``.
+    def view(self) -> tuple[int, tuple[Part, ...]]:
+        """How many parts of the run belong to the array as it is now, and what follows up to its ``]``.
 
         Raises:
             CannotEncodeError: the adapter refuses these messages.
@@ -91,10 +94,21 @@ class MessagesFold:
             raise _misplaced()
         if self._unanswered or (self._role == "assistant" and self._calls):
             raise fails_locally("tool calls without immediate results")
-        self._write_turn()
-        tail = [] if self._role is None else [Fragment(b"]}")]
-        tail.extend(Fragment(b"," + queued.data, queued.seq) for queued in self._queue)
-        return len(self.run), (*tail, Fragment(b"]"))
+        return len(self.run), (*self._opened(), _CLOSE)
+
+    def _opened(self) -> tuple[Part, ...]:
+        """The open turn and the queued system messages; the same parts until one of them changes."""
+        if self._open_parts is None:
+            index = len(self.run)
+            turns: list[tuple[str, list[Piece]]] = []
+            if self._role is not None:
+                turns.append((self._role, [*self._results, *self._others]))
+            turns += [("system", queued) for queued in self._queue]
+            self._open_parts = tuple(
+                merged_element("messages", index + number, _HEADS[role], pieces, b"]}", role)
+                for number, (role, pieces) in enumerate(turns)
+            )
+        return self._open_parts
 
     def _take(self, seq: int, message: dict[str, Json], blocks: Mapping[int, Sequence[Json]]) -> None:
         check_message(message, seq)
@@ -121,13 +135,13 @@ class MessagesFold:
                 continue
             for encoded in encode_input((block,), strict=legacy):
                 self._open("user")
-                self._others.append(Fragment(encoded, seq))
+                self._hold(self._others, encoded, seq)
 
     def _take_result(self, seq: int, block: dict[str, Json]) -> None:
         if block["toolCallId"] not in self._unanswered:
             raise fails_locally("a tool result without a call in the answer before it")
         self._unanswered.remove(block["toolCallId"])
-        self._results.append(Fragment(encode_result(block, strict=self.route.legacy), seq))
+        self._hold(self._results, encode_result(block, strict=self.route.legacy), seq)
 
     def _take_assistant(self, seq: int, message: dict[str, Json]) -> None:
         encoded = list(encode_assistant(message, self.route.model))
@@ -140,7 +154,7 @@ class MessagesFold:
                     raise fails_locally("one answer has a tool call id twice")
                 self._calls.add(block["id"])
         for data in encoded:
-            self._write(Fragment(data, seq))
+            self._hold(self._others, data, seq)
 
     def _take_system(self, seq: int, content: Sequence[Json]) -> None:
         if any(block.get("type") != "text" for block in content):
@@ -149,15 +163,23 @@ class MessagesFold:
         if self._role is None or not self.route.in_history:
             self.system = (text, seq)
         elif text:
-            self._queue.append(_system_message(seq, (encode_text(text),)))
+            self._enqueue(seq, (encode_text(text),))
         else:
             raise fails_locally("an empty system update in the history")
 
     def _take_changes(self, seq: int, blocks: Sequence[Json]) -> None:
         encoded = tuple(encode_tool_changes(blocks))
         if encoded:
-            self._queue.append(_system_message(seq, encoded))
+            self._enqueue(seq, encoded)
             self.has_tool_changes |= any(block.get("type") != "text" for block in blocks)
+
+    def _hold(self, held: list[Piece], data: bytes, seq: int) -> None:
+        held.append((data, seq))
+        self._open_parts = None
+
+    def _enqueue(self, seq: int, blocks: Iterable[bytes]) -> None:
+        self._queue.append([(data, seq) for data in blocks])
+        self._open_parts = None
 
     def _open(self, role: Literal["user", "assistant"]) -> None:
         """Make the next blocks those of a turn of ``role``: the open one, or a new one after closing it."""
@@ -165,39 +187,20 @@ class MessagesFold:
             raise _misplaced()
         if self._role == role:
             return
-        closing = b"" if self._role is None else b"]}"
-        if self._role == "user":
-            if self._unanswered:
-                raise fails_locally("tool calls without immediate results")
-            self._write_turn()
-        else:
+        if self._role == "user" and self._unanswered:
+            raise fails_locally("tool calls without immediate results")
+        if self._role != "user":
             self._unanswered, self._calls = self._calls, set()
+        opened = self._opened()
+        # Queued system messages wait until an answer follows; a user turn in between goes before them.
+        closed = opened if role == "assistant" else opened[:1] if self._role is not None else ()
+        for part in closed:
+            self.run.append(part)
         if role == "assistant":
-            for queued in self._queue:
-                self.run.append(closing + b"," + queued.data, queued.seq)
-                closing = b""
             self._queue.clear()
-        comma = b"" if self._role is None else b","
-        self._prefix = closing + comma + b'{"role":"' + role.encode() + b'","content":['
+        self._results, self._others = [], []
+        self._open_parts = None
         self._role = role
-
-    def _write_turn(self) -> None:
-        """Write what is held of an open user turn, tool results first."""
-        for fragment in (*self._results, *self._others):
-            self._write(fragment)
-        self._results.clear()
-        self._others.clear()
-        if self._prefix not in (b"", b","):
-            self.run.append(self._prefix)
-            self._prefix = b""
-
-    def _write(self, fragment: Fragment) -> None:
-        self.run.append(self._prefix + fragment.data, fragment.seq)
-        self._prefix = b","
-
-
-def _system_message(seq: int, blocks: Sequence[bytes]) -> Fragment:
-    return Fragment(b'{"role":"system","content":[' + b",".join(blocks) + b"]}", seq)
 
 
 def _misplaced() -> CannotEncodeError:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.events import SHAPE_ERRORS
 from dsh_audit.request.neutral import Request
-from dsh_audit.text import ecma
 from dsh_audit.wire import deepseek_messages
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Encoder, Notes
-from dsh_audit.wire.body import Body, Fragment
+from dsh_audit.wire.body import Body
 from dsh_audit.wire.deepseek_chat import PROTOCOL as CHAT
 from dsh_audit.wire.deepseek_chat import ChatEncoder
 from dsh_audit.wire.deepseek_messages import PROTOCOL as MESSAGES
 from dsh_audit.wire.deepseek_messages import MessagesEncoder
+from dsh_audit.wire.parts import object_parts
 from dsh_audit.wire.pi import PROTOCOLS
 from dsh_audit.wire.pi.encoder import PiEncoder
 from dsh_audit.wire.protocol import PI_AI, Choice, ProtocolChooser, protocol_alternatives
@@ -59,7 +59,7 @@ class SessionEncoder:
         if request.why_not:
             return Encoded("", "none", None, request.why_not)
         if request.purpose == "web-search":
-            body = Body.of([Fragment(ecma.stringify(request.literal), request.dispatch.opened_seq)])
+            body = Body.of(object_parts(request.literal, request.dispatch.opened_seq))
             return Encoded("deepseek-web-search", "bytes", body)
         choice = Choice(protocol) if protocol is not None else self._protocols.choose(request, notes)
         try:

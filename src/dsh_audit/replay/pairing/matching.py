@@ -106,7 +106,7 @@ def match_body(captured: bytes, finder: KeyFinder, bases: Mapping[BodyKey, BodyK
 class PrefixMeter:
     """How much of one captured body is the start of each of many rebuilt ones.
 
-    Rebuilt bodies share their fragments, so what was compared for one of them is not compared again for the next.
+    Rebuilt bodies share their parts, so what was compared for one of them is not compared again for the next.
     """
 
     def __init__(self, captured: bytes) -> None:
@@ -115,25 +115,25 @@ class PrefixMeter:
 
     def common(self, body: Body) -> int:
         """Bytes at the start that are the same."""
-        head = b"".join(fragment.data for fragment in body.head)
+        head = b"".join(part.data for part in body.head)
         if not self.captured.startswith(head):
             return common_start(self.captured[: len(head)], head)
         at = len(head) + self._run(body, head)
         if at < len(head) + body.run.size(body.count):
             return at
-        tail = b"".join(fragment.data for fragment in body.tail)
+        tail = b"".join(part.data for part in body.tail)
         return at + common_start(self.captured[at : at + len(tail)], tail)
 
     def _run(self, body: Body, head: bytes) -> int:
         """Equal bytes in the shared middle."""
         count, same = self._runs.get((id(body.run), head), (0, 0))
         if count < body.count and same == body.run.size(count):
-            for fragment in body.run.first(body.count)[count:]:
+            for part in body.run.slice(count, body.count):
                 at = len(head) + same
-                if not self.captured.startswith(fragment.data, at):
-                    same += common_start(self.captured[at : at + len(fragment.data)], fragment.data)
+                if not self.captured.startswith(part.data, at):
+                    same += common_start(self.captured[at : at + len(part.data)], part.data)
                     break
-                same, count = same + len(fragment.data), count + 1
+                same, count = same + len(part.data), count + 1
             self._runs[id(body.run), head] = count, same
         return min(same, body.run.size(body.count))
 
