@@ -129,24 +129,24 @@ EVENT = Event("user/message", 3, 9, {"a": 1}, surface_op=APPEND)
         (4, EVENT, '{"seq":3,"time":9,"data":{"a":1},"type":"user/message","surfaceOp":"append"}'),
         (
             0,
-            replace(EVENT, source_event_seqs=(1, 2), surface_op=SurfaceOp("replace", 1, 2), order=("type",)),
+            EVENT.changed(source_event_seqs=(1, 2), surface_op=SurfaceOp("replace", 1, 2), order=("type",)),
             '{"type":"user/message","seq":3,"time":9,"data":{"a":1},"sourceEventSeqs":[1,2],'
             '"surfaceOp":{"op":"replace","start":1,"end":2}}',
         ),
         (
             3,
-            replace(EVENT, source_event_seqs=(1, 2), surface_op=SurfaceOp("replace", 2, 1)),
+            EVENT.changed(source_event_seqs=(1, 2), surface_op=SurfaceOp("replace", 2, 1)),
             '{"seq":3,"time":9,"data":{"a":1},"type":"user/message",'
             '"surfaceOp":{"op":"replace","startSeq":2,"endSeq":1},"sourceEventSeqs":[1,2]}',
         ),
         (
             0,
-            replace(EVENT, type="assistant/message", source_event_seqs=()),
+            EVENT.changed(type="assistant/message", source_event_seqs=()),
             '{"type":"assistant/message","seq":3,"time":9,"data":{"a":1},"sourceEventSeqs":[],"surfaceOp":"append"}',
         ),
         (
             3,
-            replace(EVENT, type="assistant/message", source_event_seqs=(1,)),
+            EVENT.changed(type="assistant/message", source_event_seqs=(1,)),
             '{"seq":3,"time":9,"data":{"a":1},"type":"assistant/message","surfaceOp":"append"}',
         ),
         (

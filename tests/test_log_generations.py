@@ -56,7 +56,7 @@ def test_without_the_old_log_they_are_as_migrated_not_as_sent() -> None:
 
 def test_a_predecessor_that_is_not_continued_is_not_used() -> None:
     def edit(event: Event) -> Event:
-        return replace(event, time=event.time + 1) if event.seq == 3 else event
+        return event.changed(time=event.time + 1) if event.seq == 3 else event
 
     log = migrated(two_turns(), edit=edit)
     history = build_history(log, [two_turns().log()])
@@ -108,4 +108,4 @@ def _rename_system(event: Event) -> Event:
     """The same system message under an id that the migration does not make."""
     if event.type != "system/message":
         return event
-    return replace(event, data={**event.data, "message": {**event.data["message"], "id": "x"}})
+    return event.changed(data={**event.data, "message": {**event.data["message"], "id": "x"}})

@@ -6,8 +6,11 @@ the log; it is shared, never changed. Source: spec session-log 3.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 Json: TypeAlias = Any
 """A JSON value as ``ecma.parse`` gives it."""
@@ -67,9 +70,8 @@ class SurfaceOp:
 APPEND = SurfaceOp("append")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event of a session, in the shape of its own format version.
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """One event of a session, in the shape of its own format version; made by a C constructor, there are many.
 
     Args:
         seq: dense from 0.
@@ -93,6 +95,44 @@ class Event:
     line: int = 0
     order: tuple[str, ...] | None = None
     opaque_op: Json = None
+
+    @property
+    def last_seq(self) -> int:
+        """Seq of the last event that it stands for: its own, but for a ChunkRun."""
+        return self.seq
+
+    def changed(self, **members: Any) -> Event:
+        """The event with other members."""
+        return msgspec.structs.replace(self, **members)
+
+
+class ChunkRun(Event, frozen=True, gc=False, kw_only=True):
+    """Consecutive ``assistant/chunk`` events of one step, none of them ``usage`` or ``finish``; formats 0 and 1.
+
+    As an event it is the first of them. The rows are read again only when someone looks at ``data`` or ``events``.
+
+    Args:
+        count: how many events.
+        last_time: time of the last one.
+        turn, step: of all of them.
+        expand: gives them one by one.
+    """
+
+    count: int
+    last_time: int
+    turn: int
+    step: int
+    expand: Callable[[], Iterator[Event]]
+
+    @property
+    def last_seq(self) -> int:
+        """Seq of the last of them."""
+        return self.seq + self.count - 1
+
+    @property
+    def data(self) -> Json:  # type: ignore[misc]
+        """Payload of the first one."""
+        return next(self.expand()).data
 
 
 SURFACE_TYPES = frozenset({"user/message", "assistant/message", "tool/result"})

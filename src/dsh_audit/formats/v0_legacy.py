@@ -4,7 +4,7 @@ dsh-session-format-v0-to-v1 0.1.3-alpha.2 (normalisation), session persistence o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from dsh_audit.events import Event, Json
 from dsh_audit.formats.base import FormatError
@@ -78,7 +78,7 @@ class LegacyReader:
 
     def _change(self, event: Event, dialect: str, *, to: str | None = None, data: Json = None) -> Event:
         self._seen.setdefault(dialect)
-        return replace(event, type=to or event.type, data=event.data if data is None else data)
+        return event.changed(type=to or event.type, data=event.data if data is None else data)
 
     def _legacy_id(self, seq: int) -> str:
         return f"legacy-message:{self.session_id}:{seq}"

@@ -1,9 +1,9 @@
-"""Bytes of a log file → rows with their places.
+"""Bytes of a log file → batches of complete rows with their places.
 
 Two containers (spec session-log 2.3): *plain*, one JSON row a line, and *zstd*, a concatenation of complete frames
 with checksums. Frame ends are found structurally, from frame and block headers, because the magic bytes also occur
-inside blocks and a one-shot decoder sees only the first frame. Everything here is a stream: one frame is in memory
-at a time, and no more than one block (128 KiB) is decoded ahead of the row limit.
+inside blocks and a one-shot decoder sees only the first frame. Everything here is a stream: about one batch is in
+memory at a time, and no more than a few blocks (128 KiB each) are decoded ahead of the row limit.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import BinaryIO, Literal
 
 import zstandard
@@ -20,9 +21,10 @@ MAX_ROW_BYTES = 256 * 1024 * 1024
 """A longer row is refused; JavaScript itself cannot hold one twice as long."""
 
 _CHUNK = 1 << 20
+_BATCH_BYTES = 1 << 18
 _HELD_BYTES = 32 << 20
-_ROW_COST = 256
 _SPARE_ROWS = 4096
+_BLOCK_BYTES = 1 << 17
 _WINDOW_BYTES = 128 << 20
 
 Encoding = Literal["plain", "zstd"]
@@ -45,6 +47,38 @@ class Row:
     at: int
     frame: int | None = None
     frame_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Complete rows that follow each other.
+
+    Args:
+        text: the lines, each ended by ``\\n``.
+        rows: how many.
+        line: line number of the first, from 1.
+        at: offset of the first in the decoded text.
+        frames: first line, index and file offset of each zstd frame in it; empty in plain logs.
+    """
+
+    text: bytes
+    rows: int
+    line: int
+    at: int
+    frames: tuple[tuple[int, int, int], ...] = ()
+
+    def row(self, index: int) -> Row:
+        """One row by its index in the batch."""
+        return next(islice(self, index, None))
+
+    def __iter__(self) -> Iterator[Row]:
+        at, place = self.at, -1
+        for line, data in enumerate(self.text[:-1].split(b"\n"), self.line):
+            while place + 1 < len(self.frames) and self.frames[place + 1][0] <= line:
+                place += 1
+            frame, frame_at = self.frames[place][1:] if self.frames else (None, None)
+            yield Row(data, line, at, frame, frame_at)
+            at += len(data) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,43 +118,47 @@ class ContainerStats:
 
 
 class _Input:
-    """Sequential reads of at most ``size`` bytes, hashed as they pass: a file that grows keeps a stable prefix."""
+    """Sequential reads of at most ``size`` bytes, hashed as they pass: a file that grows keeps a stable prefix.
+
+    Attributes:
+        buffer: what has been read; the next byte is at ``start``, which is ``at`` in the file.
+    """
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
         self._stream = stream
         self._left = size
         self._hash = hashlib.sha256()
-        self._buffer = b""
-        self._start = 0
+        self.buffer = b""
+        self.start = 0
         self.at = 0
 
-    def read_more(self, limit: int = _CHUNK) -> bytes:
-        data = self._stream.read(min(limit, self._left)) if self._left else b""
+    def _read_more(self) -> bytes:
+        data = self._stream.read(min(_CHUNK, self._left)) if self._left else b""
         self._left = self._left - len(data) if data else 0
         self._hash.update(data)
         return data
 
     def peek(self, count: int) -> bytes:
         """The next ``count`` bytes, fewer at the end of the input."""
-        while len(self._buffer) - self._start < count:
-            more = self.read_more()
+        while len(self.buffer) - self.start < count:
+            more = self._read_more()
             if not more:
                 break
-            self._buffer = self._buffer[self._start :] + more
-            self._start = 0
-        return self._buffer[self._start : self._start + count]
+            self.buffer = self.buffer[self.start :] + more
+            self.start = 0
+        return self.buffer[self.start : self.start + count]
 
     def take(self, count: int) -> bytes:
         data = self.peek(count)
-        self._start += len(data)
+        self.start += len(data)
         self.at += len(data)
         return data
 
     def drain(self) -> int:
         """Read to the end without keeping anything; returns how many bytes that were."""
-        count = len(self._buffer) - self._start
-        self._buffer, self._start = b"", 0
-        while more := self.read_more():
+        count = len(self.buffer) - self.start
+        self.buffer, self.start = b"", 0
+        while more := self._read_more():
             count += len(more)
         self.at += count
         return count
@@ -130,24 +168,27 @@ class _Input:
 
 
 class _Lines:
-    """Cuts decoded text into rows at ``\\n`` bytes only, holding at most one row."""
+    """Cuts decoded text behind its last ``\\n`` byte, holding at most one row, and counts what it gives."""
 
     def __init__(self) -> None:
         self.pending = bytearray()
         self.line = 1
         self.at = 0
 
-    def feed(self, data: bytes) -> list[tuple[bytes, int, int]]:
-        rows: list[tuple[bytes, int, int]] = []
-        *complete, rest = data.split(b"\n")
-        for part in complete:
-            row = bytes(self.pending) + part if self.pending else part
+    def feed(self, data: bytes, frames: tuple[tuple[int, int, int], ...] = ()) -> Batch | None:
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            self.pending += data
+            return None
+        text = data[:cut]
+        if self.pending:
+            text = bytes(self.pending) + text
             self.pending.clear()
-            rows.append((row, self.line, self.at))
-            self.line += 1
-            self.at += len(row) + 1
-        self.pending += rest
-        return rows
+        self.pending += data[cut:]
+        batch = Batch(text, text.count(b"\n"), self.line, self.at, frames)
+        self.line += batch.rows
+        self.at += len(text)
+        return batch
 
     @property
     def too_large(self) -> bool:
@@ -159,33 +200,39 @@ def detect_encoding(first_bytes: bytes) -> Encoding:
     return "zstd" if first_bytes.startswith(MAGIC) else "plain"
 
 
-def iter_rows(stream: BinaryIO, size: int, stats: ContainerStats) -> Iterator[Row]:
-    """Rows of a log in order.
+def iter_batches(stream: BinaryIO, size: int, stats: ContainerStats) -> Iterator[Batch]:
+    """Rows of a log in order, many at a time.
 
     Args:
         stream: positioned at the start; read sequentially, never written.
         size: bytes of it that count; what is appended later is not seen.
-        stats: filled while the rows are drawn; its ``issues`` say what was not sound.
+        stats: filled while the batches are drawn; its ``issues`` say what was not sound.
 
     Source: spec session-log 2.3 and 2.4; RFC 8878 section 3.1.1 for the frame structure.
     """
     source = _Input(stream, size)
     stats.size_bytes = size
     stats.encoding = detect_encoding(source.peek(4))
-    rows = _plain_rows(source, stats) if stats.encoding == "plain" else _zstd_rows(source, stats)
-    for row in rows:
-        stats.rows += 1
-        stats.decoded_bytes = row.at + len(row.data) + 1
-        yield row
+    batches = _plain_batches(source, stats) if stats.encoding == "plain" else _joined(_zstd_batches(source, stats))
+    for batch in batches:
+        stats.rows += batch.rows
+        stats.decoded_bytes = batch.at + len(batch.text)
+        yield batch
     source.drain()
     stats.sha256 = source.hexdigest()
 
 
-def _plain_rows(source: _Input, stats: ContainerStats) -> Iterator[Row]:
+def iter_rows(stream: BinaryIO, size: int, stats: ContainerStats) -> Iterator[Row]:
+    """Rows of a log in order, one at a time; see ``iter_batches``."""
+    for batch in iter_batches(stream, size, stats):
+        yield from batch
+
+
+def _plain_batches(source: _Input, stats: ContainerStats) -> Iterator[Batch]:
     lines = _Lines()
-    while data := source.take(_CHUNK):
-        for row, line, at in lines.feed(data):
-            yield Row(row, line, at)
+    while data := source.take(_BATCH_BYTES):
+        if batch := lines.feed(data):
+            yield batch
         if lines.too_large:
             dropped = len(lines.pending) + source.drain()
             message = f"row of more than {MAX_ROW_BYTES} bytes"
@@ -198,22 +245,45 @@ def _plain_rows(source: _Input, stats: ContainerStats) -> Iterator[Row]:
         stats.issues.append(ContainerIssue("torn", message, lines.at, None, lines.line, count))
 
 
+def _joined(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Small batches as fewer larger ones; an issue of the container still comes after the rows before it."""
+    held: list[Batch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += len(batch.text)
+        if size >= _BATCH_BYTES:
+            yield _join(held)
+            held, size = [], 0
+    if held:
+        yield _join(held)
+
+
+def _join(batches: list[Batch]) -> Batch:
+    first = batches[0]
+    if len(batches) == 1:
+        return first
+    text = b"".join([batch.text for batch in batches])
+    frames = tuple([frame for batch in batches for frame in batch.frames])
+    return Batch(text, sum([batch.rows for batch in batches]), first.line, first.at, frames)
+
+
 class _TornFrameError(Exception):
     """The input ends inside the frame."""
 
 
-def _zstd_rows(source: _Input, stats: ContainerStats) -> Iterator[Row]:
+def _zstd_batches(source: _Input, stats: ContainerStats) -> Iterator[Batch]:
     lines = _Lines()
     decoder = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES)
     while source.peek(1):
         frame, frame_at, first_line = stats.frames, source.at, lines.line
-        held: list[Row] = []
+        held: list[Batch] = []
         held_bytes = 0
         try:
             for text in _frame_texts(source, decoder):
-                for data, line, at in lines.feed(text):
-                    held.append(Row(data, line, at, frame, frame_at))
-                    held_bytes += len(data) + _ROW_COST
+                if batch := lines.feed(text, ((lines.line, frame, frame_at),)):
+                    held.append(batch)
+                    held_bytes += len(batch.text)
                 if held_bytes > _HELD_BYTES:
                     yield from held
                     held, held_bytes = [], 0
@@ -242,15 +312,47 @@ def _zstd_rows(source: _Input, stats: ContainerStats) -> Iterator[Row]:
         if lines.pending:
             message = f"a complete frame ends inside a row ({len(lines.pending)} bytes without a newline)"
             stats.issues.append(ContainerIssue("open-row", message, frame_at, frame, lines.line))
-            for data, line, at in lines.feed(b"\n"):
-                yield Row(data, line, at, frame, frame_at)
+            if batch := lines.feed(b"\n", ((lines.line, frame, frame_at),)):
+                yield batch
 
 
 def _frame_texts(source: _Input, decoder: zstandard.ZstdDecompressor) -> Iterator[bytes]:
-    """Decoded text of one frame, block by block; the checksum is verified before the last piece is given."""
+    """Decoded text of one frame in pieces; the checksum is verified before the last piece is given."""
+    decode = decoder.decompressobj(write_size=_BLOCK_BYTES)
+    size = _small_frame(source.buffer, source.start)
+    if size:
+        yield decode.decompress(source.take(size))
+    else:
+        yield from _block_texts(source, decode)
+    if not decode.eof:
+        raise zstandard.ZstdError("frame does not end where its blocks do")
+
+
+def _small_frame(data: bytes, start: int) -> int:
+    """Size of the frame of at most eight blocks that lies here as a whole; 0 where the blocks must be looked at."""
+    if data[start : start + 4] != MAGIC or len(data) < start + 18:
+        return 0
+    descriptor = data[start + 4]
+    if descriptor & 0x08:
+        return 0
+    at = start + _header_size(descriptor)
+    for _ in range(8):
+        if at + 3 > len(data):
+            return 0
+        word = data[at] | data[at + 1] << 8 | data[at + 2] << 16
+        kind, size = (word >> 1) & 3, word >> 3
+        if kind == 3 or size > _BLOCK_BYTES:
+            return 0
+        at += 4 if kind == 1 else 3 + size
+        if word & 1:
+            at += 4 if descriptor & 0x04 else 0
+            return at - start if at <= len(data) else 0
+    return 0
+
+
+def _block_texts(source: _Input, decode: zstandard.ZstdDecompressionObj) -> Iterator[bytes]:
     header = _frame_header(source)
     checked = bool(header[4] & 0x04)
-    decode = decoder.decompressobj(write_size=1 << 17)
     source.take(len(header))
     yield decode.decompress(header)
     last = False
@@ -260,30 +362,31 @@ def _frame_texts(source: _Input, decoder: zstandard.ZstdDecompressor) -> Iterato
             raise _TornFrameError
         word = int.from_bytes(block_header, "little")
         last, kind, size = bool(word & 1), (word >> 1) & 3, word >> 3
-        if kind == 3 or size > (1 << 17):
+        if kind == 3 or size > _BLOCK_BYTES:
             raise zstandard.ZstdError("damaged block header")
         need = 3 + (1 if kind == 1 else size) + (4 if last and checked else 0)
         block = source.take(need)
         yield decode.decompress(block)
         if len(block) < need:
             raise _TornFrameError
-    if not decode.eof:
-        raise zstandard.ZstdError("frame does not end where its blocks do")
+
+
+def _header_size(descriptor: int) -> int:
+    """Bytes of a frame header, magic included."""
+    single = bool(descriptor & 0x20)
+    content_size = (1 if single else 0, 2, 4, 8)[descriptor >> 6]
+    return 5 + (0 if single else 1) + (0, 1, 2, 4)[descriptor & 3] + content_size
 
 
 def _frame_header(source: _Input) -> bytes:
-    """The bytes of the frame header, magic included."""
     start = source.peek(5)
     if not MAGIC.startswith(start[:4]):
         raise zstandard.ZstdError("no zstd frame starts here (wrong magic number)")
     if len(start) < 5:
         raise _TornFrameError
-    descriptor = start[4]
-    single = bool(descriptor & 0x20)
-    if descriptor & 0x08:
+    if start[4] & 0x08:
         raise zstandard.ZstdError("damaged frame header")
-    content_size = (1 if single else 0, 2, 4, 8)[descriptor >> 6]
-    size = 5 + (0 if single else 1) + (0, 1, 2, 4)[descriptor & 3] + content_size
+    size = _header_size(start[4])
     header = source.peek(size)
     if len(header) < size:
         raise _TornFrameError

@@ -5,7 +5,7 @@ integer of at most 2**53, else a float (−0 is -0.0, an overflow is inf). An ob
 key order. A str may hold lone surrogates, never a pair as two code points. Nothing here recurses; all of it
 takes linear time.
 
-The fast ways (orjson, the scanner of CPython's json) are taken only for texts in which nothing occurs that
+The fast ways (msgspec, orjson, the scanner of CPython's json) are taken only for texts in which nothing occurs that
 they treat differently; ``_ecma_slow`` defines the result. Source: ECMA-262 25.5; spec ecmascript-json.
 """
 
@@ -17,6 +17,7 @@ from json import JSONDecoder
 from math import copysign
 from typing import Any
 
+import msgspec
 import orjson
 
 from dsh_audit.text import ecma_slow as slow
@@ -27,6 +28,7 @@ __all__ = [
     "is_negative_zero",
     "join",
     "length",
+    "may_be_odd",
     "number_to_text",
     "parse",
     "same_json",
@@ -39,12 +41,16 @@ __all__ = [
 _SLACK = 8192  # orjson leaves this much memory behind a short result; a copy has none
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _NEGATIVE_ZERO = re.compile(rb"-(?<=[:,\[ \t\n\r]-)0[ \t\n\r,\]}]")  # or what looks like it in a string
+_INDEX_KEY = re.compile(rb'"(?:[0-9]|\\u003[0-9])+"[ \t\n\r]*:')
+_DIGITS = bytes(48 if chr(byte).isdigit() else 32 for byte in range(128)) + bytes(128)
+_LONG_INTEGER = b"0" * 16
 
 
 def _refuse(_: str) -> Any:
     raise ValueError
 
 
+_FAST = msgspec.json.Decoder(float_hook=slow.read_real)
 _DECODER = JSONDecoder(
     object_hook=slow.order_keys,
     parse_int=slow.read_integer,
@@ -94,15 +100,22 @@ def parse(data: bytes | str) -> Any:
             return slow.Reader(data).read()
     else:
         raw = data
-    if raw[:1] in (b"{", b"[", b'"') and not _NEGATIVE_ZERO.search(raw):
+    if raw[:1] in (b"{", b"[", b'"') and not may_be_odd(raw):
         try:
-            value = orjson.loads(raw)
+            return _FAST.decode(raw)
         except (ValueError, RecursionError):
             pass  # lone surrogates, depth, an error: the reason is found below
-        else:
-            if _is_plain(value):
-                return value
     return _parse_text(data) if isinstance(data, str) else _parse_utf8(data)
+
+
+def may_be_odd(raw: bytes) -> bool:
+    """Whether a JSON text may hold what typed decoding reads in another way than JavaScript.
+
+    That is −0, an integer beyond 2**53, a key that is an index; never missed, but strings may look like the first two.
+    """
+    if _LONG_INTEGER in raw.translate(_DIGITS) or _NEGATIVE_ZERO.search(raw):
+        return True
+    return _INDEX_KEY.search(raw) is not None
 
 
 def _parse_text(text: str) -> Any:

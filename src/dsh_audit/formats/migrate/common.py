@@ -6,7 +6,7 @@ Source: spec session-log 5 to 8; dsh-session-format of 0.2.1-rc.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from dsh_audit.events import Event, Json, SessionHeader, SurfaceOp
@@ -133,7 +133,7 @@ class References:
         if op is not None and op.op == "replace":
             op = SurfaceOp("replace", self.one(op.start, label), self.one(op.end, label))
         data = self._payload(event.type, event.data, label)
-        return replace(event, seq=seq, data=data, source_event_seqs=sources, surface_op=op)
+        return event.changed(seq=seq, data=data, source_event_seqs=sources, surface_op=op)
 
     def _payload(self, event_type: str, data: Json, label: str) -> Json:
         match event_type:

@@ -157,7 +157,7 @@ class _Migration:
         change = Event("goal/change", event.seq, event.time, event.data["source"]["change"], line=event.line)
         yield from self._generate(event.seq, change)
         source = {"kind": "plugin", "plugin": "goal"}
-        yield from self._emit(replace(event, data={**event.data, "source": source}))
+        yield from self._emit(event.changed(data={**event.data, "source": source}))
 
     def _settle(self) -> Iterator[Event]:
         attempt, self.attempt = self.attempt, None
@@ -176,14 +176,14 @@ class _Migration:
     def _emit(self, event: Event) -> Iterator[Event]:
         marks_cut = event.type == "session/end-seed" and event.seq == self.cut
         if marks_cut and self.header.seed_length is not None:
-            event = replace(event, data={"inherited": True})
+            event = event.changed(data={"inherited": True})
         yield from self._before(event.seq, event.time, marks_cut)
         self.references.place(event.seq, self.next_seq)
         yield self._take(self.references.event(event, self.next_seq))
 
     def _generate(self, origin: int, event: Event) -> Iterator[Event]:
         yield from self._before(origin, event.time, marks_cut=False)
-        yield self._take(replace(event, seq=self.next_seq))
+        yield self._take(event.changed(seq=self.next_seq))
 
     def _before(self, origin: int, time: int | float, marks_cut: bool) -> Iterator[Event]:
         if self.cut_done or origin < self.cut:
@@ -199,7 +199,7 @@ class _Migration:
 
     def _take(self, event: Event) -> Event:
         self.next_seq += 1
-        return replace(event, order=None)
+        return event.changed(order=None)
 
 
 def _coordinates(data: dict[str, Json]) -> dict[str, Json]:
@@ -207,7 +207,7 @@ def _coordinates(data: dict[str, Json]) -> dict[str, Json]:
 
 
 def _with_stream(event: Event, stream: list[dict[str, Json]]) -> Event:
-    return replace(event, data={**event.data, "stream": stream}, source_event_seqs=None)
+    return event.changed(data={**event.data, "stream": stream}, source_event_seqs=None)
 
 
 def _is_goal_message(event: Event) -> bool:

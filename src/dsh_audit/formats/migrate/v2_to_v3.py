@@ -60,7 +60,7 @@ class _Migration:
             prompt = header.pop("system", "")
             if prompt != self.prompt:
                 yield self._system(prompt, event)
-            source = replace(event, data={**data, "header": header})
+            source = event.changed(data={**data, "header": header})
         if event.type in SURFACE_TYPES and self.head is None:
             raise FormatError("a surface event before the first step cannot come after a system head")
         self._note(event)
@@ -135,7 +135,7 @@ def _canonical(event: Event) -> Event:
         empty = [key for key in ("tools", "adapterDefaults") if event.data["header"].get(key) in ([], {})]
         if empty:
             header = {key: value for key, value in event.data["header"].items() if key not in empty}
-            event = replace(event, data={**event.data, "header": header})
+            event = event.changed(data={**event.data, "header": header})
     check_canonical(event.type, event.data)
     return event
 
@@ -144,14 +144,14 @@ def _renamed(event: Event) -> Event:
     data = event.data
     match event.type:
         case "agent-preset/selected":
-            return replace(event, data={**data, "agentPreset": _preset(data["agentPreset"])})
+            return event.changed(data={**data, "agentPreset": _preset(data["agentPreset"])})
         case "tool/code-dispatch" | "tool/code-dispatch-start":
-            return replace(event, type=_RENAMED[event.type])
+            return event.changed(type=_RENAMED[event.type])
         case "user/message":
-            return replace(event, data=_renamed_source(data))
+            return event.changed(data=_renamed_source(data))
         case "agent/inbox/spliced" | "session/title-llm-request":
             key = "inserted" if event.type == "agent/inbox/spliced" else "messages"
-            return replace(event, data={**data, key: [_renamed_source(each) for each in data[key]]})
+            return event.changed(data={**data, key: [_renamed_source(each) for each in data[key]]})
         case _:
             return event
 

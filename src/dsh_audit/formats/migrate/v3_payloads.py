@@ -5,7 +5,6 @@ runtime of 0.2.1-rc.2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from dsh_audit.events import Event, Json
 from dsh_audit.formats.base import FormatError
@@ -48,7 +47,7 @@ def current(event: Event, seq: int) -> Event:
     data = _map_messages(event.type, data, lambda message: _with_content(message, label))
     if is_object(data):
         data = _other_content(event.type, data, label)
-    return event if data is event.data else replace(event, data=data)
+    return event if data is event.data else event.changed(data=data)
 
 
 def _map_messages(event_type: str, data: Json, change: Callable[[dict[str, Json]], dict[str, Json]]) -> Json:

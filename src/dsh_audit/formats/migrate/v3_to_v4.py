@@ -55,7 +55,7 @@ class _Migration:
         if event.type not in KNOWN_TYPES:
             if not event.ignorable:
                 raise FormatError(f"unknown event type {event.type!r}")
-            target = replace(event, type=f"plugin:{event.type}", seq=self.next_seq)
+            target = event.changed(type=f"plugin:{event.type}", seq=self.next_seq)
         else:
             # Upstream looks at references only where something was inserted before.
             moved = event if event.seq == self.next_seq else self.references.event(event, self.next_seq)
