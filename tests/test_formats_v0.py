@@ -34,7 +34,7 @@ def calls(**data: Any) -> dict[str, Any]:
 
 
 def test_text_row_expands_to_chunk_events() -> None:
-    events = v0.decode_storage_record(TEXTS, line=7)
+    events = v0.decode_row_v0(TEXTS, line=7)
     assert [(e.type, e.seq, e.time, e.line) for e in events] == [
         ("assistant/chunk", 4, 100, 7),
         ("assistant/chunk", 5, 105, 7),
@@ -44,7 +44,7 @@ def test_text_row_expands_to_chunk_events() -> None:
 
 
 def test_tool_row_keeps_key_order_of_deltas() -> None:
-    event = v0.decode_storage_record(CALLS)[0]
+    event = v0.decode_row_v0(CALLS)[0]
     assert list(event.data["chunk"]) == ["type", "index", "id", "name", "argumentsDelta"]
 
 
@@ -61,7 +61,7 @@ def test_tool_row_keeps_key_order_of_deltas() -> None:
     ],
 )
 def test_packed_rows_pack_again_to_the_same_text(packed: dict[str, Any]) -> None:
-    again = list(v0.pack_chunk_runs(v0.decode_storage_record(packed)))
+    again = list(v0.pack_chunk_runs_v0(v0.decode_row_v0(packed)))
     assert [ecma.stringify(each) for each in again] == [ecma.stringify(packed)]
 
 
@@ -88,23 +88,23 @@ def test_packed_rows_pack_again_to_the_same_text(packed: dict[str, Any]) -> None
 )
 def test_malformed_packed_rows_are_undecodable(bad: dict[str, Any], part: str) -> None:
     with pytest.raises(RowRejectedError, match=part) as caught:
-        v0.decode_storage_record(bad)
+        v0.decode_row_v0(bad)
     assert caught.value.kind == "undecodable"
 
 
 def test_a_packed_row_may_have_one_member() -> None:
-    assert len(v0.decode_storage_record(texts(dt=[], texts=["a"]))) == 1
+    assert len(v0.decode_row_v0(texts(dt=[], texts=["a"]))) == 1
 
 
 def test_negative_zero_gap_is_a_gap() -> None:
-    assert [e.time for e in v0.decode_storage_record(texts(dt=[-0.0, 1]))] == [100, 100, 101]
+    assert [e.time for e in v0.decode_row_v0(texts(dt=[-0.0, 1]))] == [100, 100, 101]
 
 
 def test_runs_pack_from_three_members_and_end_at_other_events() -> None:
     deltas = [chunk(n, "text-delta", index=0, text="x") for n in range(7)]
     deltas[2] = chunk(2, "text-delta", index=1, text="x")
-    events = [event for each in deltas for event in v0.decode_storage_record(each)]
-    rows = list(v0.pack_chunk_runs(events))
+    events = [event for each in deltas for event in v0.decode_row_v0(each)]
+    rows = list(v0.pack_chunk_runs_v0(events))
     assert [each["type"] for each in rows] == ["assistant/chunk"] * 3 + ["text-chunks"]
     assert rows[3]["data"]["dt"] == [1, 1, 1]
 
@@ -124,17 +124,17 @@ def test_runs_pack_from_three_members_and_end_at_other_events() -> None:
 def test_unusual_chunks_are_stored_verbatim(change: dict[str, Any]) -> None:
     rows = [chunk(n, "text-delta", index=0, text="x") for n in range(5)]
     rows[2] = {**rows[2], **change}
-    events = [event for each in rows for event in v0.decode_storage_record(each)]
-    assert [v0.encode_row(event) for event in events] == list(v0.pack_chunk_runs(events))
+    events = [event for each in rows for event in v0.decode_row_v0(each)]
+    assert [v0.encode_row_v0(event) for event in events] == list(v0.pack_chunk_runs_v0(events))
 
 
 def test_a_surface_row_keeps_operation_and_sources() -> None:
     replaced = user(5, surfaceOp={"op": "replace", "start": 2, "end": 3}, sourceEventSeqs=[2, 3])
-    event = v0.decode_storage_record(replaced, line=3)[0]
+    event = v0.decode_row_v0(replaced, line=3)[0]
     assert (event.surface_op, event.source_event_seqs) == (SurfaceOp("replace", 2, 3), (2, 3))
     assert list(event.order or ()) == ["type", "seq", "time", "data", "surfaceOp", "sourceEventSeqs"]
-    assert ecma.stringify(v0.encode_row(event)) == ecma.stringify(replaced)
-    assert v0.decode_storage_record(user(1))[0].surface_op is APPEND
+    assert ecma.stringify(v0.encode_row_v0(event)) == ecma.stringify(replaced)
+    assert v0.decode_row_v0(user(1))[0].surface_op is APPEND
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_surface_row_keeps_operation_and_sources() -> None:
     ],
 )
 def test_sources_expand_ranges(stored: list[Any], seqs: tuple[int, ...]) -> None:
-    assert v0.decode_storage_record(answer(9, sourceEventSeqs=stored))[0].source_event_seqs == seqs
+    assert v0.decode_row_v0(answer(9, sourceEventSeqs=stored))[0].source_event_seqs == seqs
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_sources_expand_ranges(stored: list[Any], seqs: tuple[int, ...]) -> None
 )
 def test_later_releases_store_ranges(seqs: tuple[int, ...], stored: list[Any]) -> None:
     event = Event("assistant/message", 9, 0, {}, source_event_seqs=seqs, surface_op=APPEND)
-    assert v0.encode_row_late(event)["sourceEventSeqs"] == stored
-    assert v0.encode_row(event)["sourceEventSeqs"] == list(seqs)
+    assert v0.encode_row_v0_late(event)["sourceEventSeqs"] == stored
+    assert v0.encode_row_v0(event)["sourceEventSeqs"] == list(seqs)
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_later_releases_store_ranges(seqs: tuple[int, ...], stored: list[Any]) -
 )
 def test_malformed_sources_are_undecodable(stored: Any) -> None:
     with pytest.raises(RowRejectedError) as caught:
-        v0.decode_storage_record(answer(9, sourceEventSeqs=stored))
+        v0.decode_row_v0(answer(9, sourceEventSeqs=stored))
     assert caught.value.kind == "undecodable"
 
 
 @pytest.mark.parametrize("value", [None, 1, "x", [], True])
 def test_rows_that_are_no_objects_are_undecodable(value: Any) -> None:
     with pytest.raises(RowRejectedError) as caught:
-        v0.decode_storage_record(value)
+        v0.decode_row_v0(value)
     assert caught.value.kind == "undecodable"
 
 
@@ -246,12 +246,12 @@ def test_an_answer_needs_a_model_source() -> None:
 @pytest.mark.parametrize("seq", [-1, 1.5, "3", None, True, 2**53])
 def test_a_seq_that_cannot_be_next_is_a_gap(seq: Any) -> None:
     with pytest.raises(RowRejectedError) as caught:
-        v0.decode_storage_record({"type": "turn/end", "seq": seq, "time": 1, "data": {}})
+        v0.decode_row_v0({"type": "turn/end", "seq": seq, "time": 1, "data": {}})
     assert (caught.value.kind, caught.value.row_type) == ("undecodable", "turn/end")
 
 
 def test_the_reader_of_0_1_1_takes_negative_zero_for_zero() -> None:
-    event = v0.decode_storage_record({"type": "turn/start", "seq": -0.0, "time": -0.0, "data": {"turn": 1}})[0]
+    event = v0.decode_row_v0({"type": "turn/start", "seq": -0.0, "time": -0.0, "data": {"turn": 1}})[0]
     assert ecma.stringify([event.seq, event.time]) == b"[0,0]"
 
 
@@ -267,8 +267,8 @@ def test_unknown_types_are_classified(version: int) -> None:
 def test_format_1_asks_more_of_packed_rows() -> None:
     for bad in (calls(id=""), texts(turn=1.5), texts(index=-1)):
         with pytest.raises(RowRejectedError):
-            FORMATS[1].decode_storage_record(bad)
-    assert len(FORMATS[1].decode_storage_record(TEXTS)) == 3
+            FORMATS[1].scan_row(bad)
+    assert len(FORMATS[1].scan_row(TEXTS)) == 3
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -226,7 +226,7 @@ def test_recorded_sessions(case: str, tmp_path: Path) -> None:
 
 
 def test_errors_in_the_log_fail_the_run_but_write_the_page(hostile: str) -> None:
-    assert '<li class="error">' in hostile and "log/refused" in hostile
+    assert '<li class="error">' in hostile and "log/reload-refused" in hostile
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from dsh_audit.events import Event
     from dsh_audit.finding import Finding
     from dsh_audit.formats.migrate import migrate
-    from dsh_audit.formats.v0 import decode_storage_record as decode_row_v0
-    from dsh_audit.formats.v0 import pack_chunk_runs as pack_chunk_runs_v0
+    from dsh_audit.formats.v0 import decode_row_v0, pack_chunk_runs_v0
     from dsh_audit.projection.messages import derive_messages
     from dsh_audit.projection.repair import interrupted_turn_closers
     from dsh_audit.projection.request_header import fold_request_header
@@ -73,10 +72,10 @@ else:
     AuditError=errors CacheReport=checks.cache_sum Deployment=deployment DriftReport=checks.drift_model Event=events
     Finding=finding SentRequest=replay.sent Session=session SessionState=projection.state
     VerifyReport=replay.verification audit_cache=session audit_drift=session
-    decode_row_v0=formats.v0:decode_storage_record derive_messages=projection.messages
+    decode_row_v0=formats.v0 derive_messages=projection.messages
     fold_request_header=projection.request_header fold_surface=projection.surface
     interrupted_turn_closers=projection.repair load_deployment=session migrate=formats.migrate open_session=session
-    pack_chunk_runs_v0=formats.v0:pack_chunk_runs read_capture=capture verify=session
+    pack_chunk_runs_v0=formats.v0 read_capture=capture verify=session
     """
     _HOMES = dict(item.split("=") for item in _TABLE.split())
 

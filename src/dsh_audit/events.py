@@ -129,8 +129,8 @@ class ChunkRun(Event, frozen=True, gc=False, kw_only=True):
         """Seq of the last of them."""
         return self.seq + self.count - 1
 
-    @property
-    def data(self) -> Json:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def data(self) -> Json:
         """Payload of the first one."""
         return next(self.expand()).data
 

@@ -26,7 +26,7 @@ def in_memory(event: Event, version: int) -> Row:
 
 def dense_events(version: int, rows: list[Row]) -> Iterator[Event]:
     for seq, row in enumerate(rows):
-        for event in FORMATS[version].decode_storage_record(row):
+        for event in FORMATS[version].scan_row(row):
             if event.seq != seq:
                 raise RowRejectedError("seq gap")
             yield event
@@ -66,7 +66,7 @@ def later_log(seed: int, version: int) -> tuple[Row, list[Row]]:
     """A made log in a later format, by our own migration, which the first test compares."""
     header, rows = make_log(seed)
     log = FORMATS[0]
-    events = (event for row in rows for event in log.decode_storage_record(row))
+    events = (event for row in rows for event in log.scan_row(row))
     result = migrate(events, log.parse_session_header(header), version)
     return result.header.raw, [FORMATS[version].encode_row(event) for event in result.events]
 
@@ -155,7 +155,7 @@ def my_restore(header: Row, rows: list[Row]) -> list[Row] | None:
         row_type = None
         events: tuple[Event, ...] = ()
         try:
-            events = log.decode_storage_record(row)
+            events = log.scan_row(row)
             row_type = events[0].type
         except RowRejectedError as error:
             if error.kind == "inadmissible":
@@ -197,7 +197,7 @@ def test_tails_are_recovered_alike(version: int) -> None:
 
 def _refused(version: int, row: Row) -> bool:
     try:
-        FORMATS[version].decode_storage_record(row)
+        FORMATS[version].scan_row(row)
     except RowRejectedError as error:
         return error.kind == "refused"
     return False
@@ -252,10 +252,10 @@ def test_rows_of_0_1_1_alike() -> None:
     packed: list[Row] = []
     for events, answer in zip(batches, ask_storage([{"op": "pack", "events": each} for each in batches]), strict=True):
         try:
-            mine = [event for row in events for event in v0.decode_storage_record(row)]
+            mine = [event for row in events for event in v0.decode_row_v0(row)]
         except FormatError:
             continue
-        rows = list(v0.pack_chunk_runs(mine))
+        rows = list(v0.pack_chunk_runs_v0(mine))
         assert ecma.stringify(rows) == ecma.stringify(answer["rows"]), events
         packed.extend(row for row in rows if row["type"] != "assistant/chunk")
     rng = random.Random(1)
@@ -264,7 +264,7 @@ def test_rows_of_0_1_1_alike() -> None:
     counts = {True: 0, False: 0}
     for row, answer in zip(tried, ask_storage([{"op": "decode", "row": each} for each in tried]), strict=True):
         try:
-            mine_rows = [v0.encode_row(event) for event in v0.decode_storage_record(row)]
+            mine_rows = [v0.encode_row_v0(event) for event in v0.decode_row_v0(row)]
         except FormatError as error:
             assert "error" in answer, (row, error.reason)
             counts[False] += 1

@@ -1,16 +1,16 @@
 """What a log format is: errors, and the record that registers one.
 
-A format decodes in two steps, as the harness does. ``decode_storage_record`` is the row scanner: a row that
-it calls *undecodable* starts a suffix that is dropped, unless a later row decodes as ``turn/end``. A
-``Restorer`` is the restore step: what it refuses makes the harness refuse the log there, so only the prefix
-before it is sound.
-Source: spec session-log 2.4.
+A format reads a row in three steps. *Decoding* asks what the running harness asks of what it appends: a row that fails
+it was written by no harness, and nothing from it on can be used. *Admission* and *restoring* are what a later
+re-loading (restore, migration, resume) asks on top. The live writer does not ask it, so what fails there was written,
+and sent, all the same: a forensic reader goes on and says from which row on the log does not open again.
+Source: spec session-log 2.4; dsh-session 0.1.1-rc.2 and 0.2.1-rc.2 (append against restore).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from dsh_audit.errors import LogError, RefusedError
@@ -39,8 +39,8 @@ class RowRejectedError(FormatError):
         reason: one line.
         kind: ``undecodable``: the scanner cannot decode the row; from it on everything is a dropped suffix,
             unless a later row decodes as ``turn/end``. ``refused``: the row decodes, so its seq counts first,
-            but the harness refuses the log on reaching it. ``inadmissible``: refused at once, even in a
-            dropped suffix.
+            but the harness refuses the log on reaching it. ``inadmissible``: re-loading refuses it at once, even
+            in a dropped suffix.
         seq: seq of the row, where it has a usable one.
         row_type: type of the row where the scanner decodes it, for the ``turn/end`` rule; else None.
     """
@@ -63,57 +63,35 @@ class UnsupportedVersionError(LogError):
     """The log has a format version that dsh-audit does not read."""
 
 
-class DecodeStorageRecord(Protocol):
-    """Signature of the ``decode_storage_record`` of a format."""
+class DecodeRow(Protocol):
+    """Signature of the ``decode_row_vN`` of a format."""
 
     def __call__(self, row: Json, *, line: int = 0) -> tuple[Event, ...]:
         """Decode one row; raises RowRejectedError."""
 
 
-class Restorer(Protocol):
-    """Stateful restore step of one log; takes its events in order of seq."""
+class Dialects(Protocol):
+    """Reads the old dialects of one log; takes its events in order of seq."""
 
     @property
     def dialects(self) -> tuple[str, ...]:
         """Names of old dialects met so far, in order of first sight, e.g. ``compact/*``."""
 
-    def read(self, event: Event) -> Event:
-        """The event in the current vocabulary of its format; raises RowRejectedError (``refused``)."""
-
-
-@dataclass(slots=True)
-class CheckingRestorer:
-    """Restorer of a format without dialects: checks and passes on.
-
-    Args:
-        check: raises FormatError.
-    """
-
-    check: Callable[[Event], None]
-    dialects: tuple[str, ...] = ()
-
-    def read(self, event: Event) -> Event:
-        """The event itself."""
-        try:
-            self.check(event)
-        except FormatError as error:
-            raise refused(error, event.seq, event.type) from None
-        except RecursionError:
-            raise refused(FormatError("nested too deeply"), event.seq, event.type) from None
-        return event
+    def normalise(self, event: Event) -> Event:
+        """The event in the current vocabulary of its format; raises FormatError."""
 
 
 def refused(error: FormatError, seq: int | None, row_type: str | None) -> RowRejectedError:
-    """The error as a rejection by the restore step."""
+    """The error as a rejection on reaching the row."""
     return RowRejectedError(error.reason, kind="refused", seq=seq, row_type=row_type)
 
 
 @dataclass(slots=True)
 class LogReader:
-    """Both steps for one log."""
+    """Reads the rows of one log as re-loading does: what any step refuses, it refuses."""
 
-    decode_storage_record: DecodeStorageRecord
-    restorer: Restorer
+    format: Format
+    old: Dialects | None
 
     def decode(self, row: Json, line: int = 0) -> tuple[Event, ...]:
         """Events of the next row, in the current vocabulary of the format.
@@ -121,12 +99,20 @@ class LogReader:
         Raises:
             RowRejectedError: see its ``kind``; a refused row's seq is to be compared with the next one first.
         """
-        return tuple([self.restorer.read(event) for event in self.decode_storage_record(row, line=line)])
+        return tuple([self._restore(event) for event in self.format.scan_row(row, line=line)])
+
+    def _restore(self, event: Event) -> Event:
+        try:
+            event = event if self.old is None else self.old.normalise(event)
+            self.format.check_restored(event)
+        except FormatError as error:
+            raise refused(error, event.seq, event.type) from None
+        return event
 
     @property
     def dialects(self) -> tuple[str, ...]:
         """Names of old dialects met so far."""
-        return self.restorer.dialects
+        return () if self.old is None else self.old.dialects
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,24 +122,64 @@ class Format:
     Args:
         version: number in the session header.
         parse_session_header: first row → SessionHeader; raises RowRejectedError.
-        decode_storage_record: ``(row, line=0)`` → events; raises RowRejectedError.
-        new_restorer: session header → Restorer.
+        decode_row: ``(row, line=0)`` → events, as the running harness admits them; raises RowRejectedError.
         encode_row: event → plain row as the harness writes it, unpacked.
         known_types: event types that a reader of this format understands.
         surface_types: of these, the types that are nodes of the surface.
+        restored: what re-loading asks of an event beyond that, by type; each raises FormatError.
+        packs_chunks: runs of ``assistant/chunk`` may be stored as one row.
+        written: what ``decode_row`` asks of a payload beyond the envelope, by type; each raises FormatError.
+        admitted: what re-loading asks of a row even inside a suffix that it drops; raises FormatError.
+        admitted_types: the types it looks at.
+        new_dialects: session header → reader of old dialects; None where the format has none.
     """
 
     version: int
     parse_session_header: Callable[[Json], SessionHeader]
-    decode_storage_record: DecodeStorageRecord
-    new_restorer: Callable[[SessionHeader], Restorer]
+    decode_row: DecodeRow
     encode_row: Callable[[Event], dict[str, Json]]
     known_types: frozenset[str]
     surface_types: frozenset[str]
+    restored: Mapping[str, Callable[[Event], None]]
+    packs_chunks: bool = False
+    written: Mapping[str, Callable[[Json], None]] = field(default_factory=dict)
+    admitted: Callable[[dict[str, Json]], None] | None = None
+    admitted_types: frozenset[str] = frozenset()
+    new_dialects: Callable[[SessionHeader], Dialects] | None = None
 
     def reader(self, session_header: SessionHeader) -> LogReader:
         """A fresh reader for one log of this format."""
-        return LogReader(self.decode_storage_record, self.new_restorer(session_header))
+        return LogReader(self, None if self.new_dialects is None else self.new_dialects(session_header))
+
+    def scan_row(self, row: Json, *, line: int = 0) -> tuple[Event, ...]:
+        """Decode a row as a re-loading scanner does, admission first; raises RowRejectedError."""
+        if self.admitted is not None and isinstance(row, dict) and row.get("type") in self.admitted_types:
+            try:
+                self.admitted(row)
+            except FormatError as error:
+                raise RowRejectedError(error.reason, kind="inadmissible") from None
+            except RecursionError:
+                raise RowRejectedError("nested too deeply", kind="inadmissible") from None
+        return self.decode_row(row, line=line)
+
+    def check_restored(self, event: Event) -> None:
+        """What restoring asks of an event; raises FormatError."""
+        check = self.restored.get(event.type)
+        if check is None:
+            return
+        try:
+            check(event)
+        except RecursionError:
+            raise FormatError("nested too deeply") from None
+
+    def check_reloaded(self, event: Event) -> None:
+        """What re-loading asks of an event that was written; raises FormatError."""
+        if self.admitted is not None and event.type in self.admitted_types:
+            try:
+                self.admitted(self.encode_row(event))
+            except RecursionError:
+                raise FormatError("nested too deeply") from None
+        self.check_restored(event)
 
     def classify(self, event: Event) -> Classification:
         """Whether the type is known; if not, whether it may be skipped. Source: spec session-log 10."""

@@ -6,8 +6,7 @@ reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 
 from dsh_audit.events import SURFACE_TYPES, Event, Json, SessionHeader
 from dsh_audit.formats import stream
@@ -39,7 +38,7 @@ def parse_session_header(row: Json) -> SessionHeader:
     return parse_seed_length_header(row, 0, unknown_keys=True)
 
 
-def decode_storage_record(row: Json, *, line: int = 0) -> tuple[Event, ...]:
+def decode_row_v0(row: Json, *, line: int = 0) -> tuple[Event, ...]:
     """Decode one row: a packed chunk row, or an event of any type.
 
     Raises:
@@ -100,61 +99,49 @@ def _event(row: dict[str, Json], seq: int, sources: tuple[int, ...] | None, line
     )
 
 
-@dataclass(slots=True)
-class V0Restorer:
-    """Reads old dialects, then checks the event as 0.1.1 does."""
-
-    legacy: LegacyReader
-
-    @property
-    def dialects(self) -> tuple[str, ...]:
-        """Names of the old dialects met so far."""
-        return self.legacy.dialects
-
-    def read(self, event: Event) -> Event:
-        """The event in the vocabulary of 0.1.1; raises RowRejectedError (``refused``)."""
-        if event.type == "assistant/chunk":
-            return event
-        try:
-            event = self.legacy.normalise(event)
-            check_event(event)
-        except FormatError as error:
-            raise refused(error, event.seq, event.type) from None
-        return event
+def check_tool_result(event: Event) -> None:
+    """Formats 0 to 3: one wrapped result of the call that its source names; raises FormatError."""
+    check_wrapped_result(check_message(event, ROLES))
 
 
-def check_event(event: Event) -> None:
-    """What 0.1.1 checks in the payload of an event: messages and the request header; raises FormatError."""
-    if event.type == "request/header":
-        check_request_header(event.data)
-    elif event.type in ROLES:
-        message = check_message(event, ROLES)
-        if event.type == "tool/result":
-            check_wrapped_result(message)
+def check_any_message(event: Event) -> None:
+    """An identified message of the right role; raises FormatError."""
+    check_message(event, ROLES)
 
 
-def encode_row(event: Event) -> dict[str, Json]:
+RESTORED: dict[str, Callable[[Event], None]] = {
+    "request/header": lambda event: check_request_header(event.data),
+    "user/message": check_any_message,
+    "assistant/message": check_any_message,
+    "tool/result": check_tool_result,
+}
+"""What 0.1.1 asks of the payload of an event as it restores a session."""
+
+
+def encode_row_v0(event: Event) -> dict[str, Json]:
     """The event as a plain row, ``sourceEventSeqs`` as a plain list, as 0.1.1 writes it."""
     return encode_event(event, OP_KEYS, ranges=False)
 
 
-def encode_row_late(event: Event) -> dict[str, Json]:
+def encode_row_v0_late(event: Event) -> dict[str, Json]:
     """The event as a plain row, ``sourceEventSeqs`` with ranges, as 0.1.2 writes it."""
     return encode_event(event, OP_KEYS, ranges=True)
 
 
-def pack_chunk_runs(events: Iterable[Event]) -> Iterator[dict[str, Json]]:
+def pack_chunk_runs_v0(events: Iterable[Event]) -> Iterator[dict[str, Json]]:
     """Storage rows of one append batch, runs of three or more deltas packed; as dsh-session 0.1.1-rc.2."""
     for record in stream.pack_chunk_runs(events):
-        yield encode_row(record) if isinstance(record, Event) else record
+        yield encode_row_v0(record) if isinstance(record, Event) else record
 
 
 FORMAT = Format(
     version=0,
     parse_session_header=parse_session_header,
-    decode_storage_record=decode_storage_record,
-    new_restorer=lambda session_header: V0Restorer(LegacyReader(session_header.id)),
-    encode_row=encode_row,
+    decode_row=decode_row_v0,
+    encode_row=encode_row_v0,
     known_types=KNOWN_TYPES,
     surface_types=SURFACE_TYPES,
+    restored=RESTORED,
+    packs_chunks=True,
+    new_dialects=lambda session_header: LegacyReader(session_header.id),
 )

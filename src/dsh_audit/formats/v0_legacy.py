@@ -20,6 +20,19 @@ _RENAMED = {
 LEGACY_TYPES = frozenset({*_RENAMED, "steering/message", "request/header-delta", "mode/set"})
 """Types of old dialects; the last two cannot be read."""
 
+_LOOKED_AT = LEGACY_TYPES | {
+    "turn/start",
+    "turn/end",
+    "request/header",
+    "llm/retry",
+    "session/end-seed",
+    "compaction/start",
+    "compaction/summary",
+    "compaction/end",
+    "user/message",
+    "assistant/message",
+    "tool/result",
+}
 _PLAIN_ENDS = frozenset({"completed", "blocked", "max-tokens", "interrupted"})
 
 
@@ -48,6 +61,8 @@ class LegacyReader:
         Raises:
             FormatError: an event that no release can read any more, or a malformed old one.
         """
+        if event.type not in _LOOKED_AT:
+            return event
         renamed = _RENAMED.get(event.type)
         if renamed is not None:
             event = self._change(event, "compact/*", to=renamed)

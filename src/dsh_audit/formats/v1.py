@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dsh_audit.events import SURFACE_TYPES, Event, Json, SessionHeader
 from dsh_audit.formats import stream, v0
-from dsh_audit.formats.base import CheckingRestorer, Format, FormatError, RowRejectedError
+from dsh_audit.formats.base import Format, FormatError, RowRejectedError
 from dsh_audit.formats.envelope import encode_event, is_object, require_count
 from dsh_audit.formats.session_headers import parse_seed_length_header
 
@@ -18,7 +18,7 @@ def parse_session_header(row: Json) -> SessionHeader:
     return parse_seed_length_header(row, 1, unknown_keys=False)
 
 
-def decode_storage_record(row: Json, *, line: int = 0) -> tuple[Event, ...]:
+def decode_row_v1(row: Json, *, line: int = 0) -> tuple[Event, ...]:
     """Decode one row: as format 0, but packed rows have counts as coordinates and tool calls have ids.
 
     Raises:
@@ -28,7 +28,7 @@ def decode_storage_record(row: Json, *, line: int = 0) -> tuple[Event, ...]:
         check_packed_row(row)
     except FormatError as error:
         raise RowRejectedError(error.reason) from None
-    return v0.decode_storage_record(row, line=line)
+    return v0.decode_row_v0(row, line=line)
 
 
 def check_packed_row(row: Json) -> None:
@@ -44,7 +44,7 @@ def check_packed_row(row: Json) -> None:
         raise FormatError("tool-call-chunks id must not be empty")
 
 
-def encode_row(event: Event) -> dict[str, Json]:
+def encode_row_v1(event: Event) -> dict[str, Json]:
     """The event as a plain row, ``sourceEventSeqs`` with ranges."""
     return encode_event(event, v0.OP_KEYS, ranges=True)
 
@@ -52,9 +52,10 @@ def encode_row(event: Event) -> dict[str, Json]:
 FORMAT = Format(
     version=1,
     parse_session_header=parse_session_header,
-    decode_storage_record=decode_storage_record,
-    new_restorer=lambda _header: CheckingRestorer(v0.check_event),
-    encode_row=encode_row,
+    decode_row=decode_row_v1,
+    encode_row=encode_row_v1,
     known_types=KNOWN_TYPES,
     surface_types=SURFACE_TYPES,
+    restored=v0.RESTORED,
+    packs_chunks=True,
 )

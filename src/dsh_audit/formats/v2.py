@@ -7,7 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dsh_audit.events import SURFACE_TYPES, Event, Json, SessionHeader, SurfaceOp
-from dsh_audit.formats.base import CheckingRestorer, Format, FormatError, RowRejectedError, refused
+from dsh_audit.formats import v0
+from dsh_audit.formats.base import Format, FormatError, RowRejectedError, refused
 from dsh_audit.formats.envelope import (
     check_sources,
     decode_ranges,
@@ -22,13 +23,11 @@ from dsh_audit.formats.envelope import (
     unusual_order,
 )
 from dsh_audit.formats.payload_events import payload_shapes
-from dsh_audit.formats.restore import check_message, check_request_header, check_wrapped_result
 from dsh_audit.formats.session_headers import parse_is_seeded_header
 
 OP_KEYS = ("start", "end")
 FEEDBACK_TYPES = frozenset({"feedback/message-put", "feedback/message-delete"})
 KNOWN_TYPES = frozenset(payload_shapes(2)) | FEEDBACK_TYPES
-ROLES = {"user/message": "user", "assistant/message": "assistant", "tool/result": "user"}
 _REQUIRED = ("type", "seq", "time", "data")
 _OPTIONAL = ("ignorable", "sourceEventSeqs", "surfaceOp")
 
@@ -110,7 +109,7 @@ def parse_session_header(row: Json) -> SessionHeader:
     return parse_is_seeded_header(row, 2)
 
 
-def decode_storage_record(row: Json, *, line: int = 0) -> tuple[Event, ...]:
+def decode_row_v2(row: Json, *, line: int = 0) -> tuple[Event, ...]:
     """Decode one row into its event; raises RowRejectedError."""
     scanned = scan_row(row)
     if scanned.type not in KNOWN_TYPES:
@@ -119,18 +118,6 @@ def decode_storage_record(row: Json, *, line: int = 0) -> tuple[Event, ...]:
         return (scanned.event(surface_op(scanned, SURFACE_TYPES, OP_KEYS), line),)
     except FormatError as error:
         raise refused(error, scanned.seq, scanned.type) from None
-
-
-def check_event(event: Event) -> None:
-    """Messages, request header and settlements as the reader of format 2 checks them; raises FormatError."""
-    if event.type == "request/header":
-        check_request_header(event.data)
-    elif event.type in ROLES:
-        message = check_message(event, ROLES)
-        if event.type == "tool/result":
-            check_wrapped_result(message)
-    if event.type in ("assistant/message", "assistant/attempt"):
-        check_settlement(event)
 
 
 def check_settlement(event: Event) -> None:
@@ -142,7 +129,17 @@ def check_settlement(event: Event) -> None:
         raise FormatError(f"{event.type} has no stream")
 
 
-def encode_row(event: Event) -> dict[str, Json]:
+def check_answer(event: Event) -> None:
+    """An assistant message is a message and a settlement; raises FormatError."""
+    v0.check_any_message(event)
+    check_settlement(event)
+
+
+RESTORED = {**v0.RESTORED, "assistant/message": check_answer, "assistant/attempt": check_settlement}
+"""What re-loading asks of the payload of an event."""
+
+
+def encode_row_v2(event: Event) -> dict[str, Json]:
     """The event as the harness writes it, ``sourceEventSeqs`` with ranges."""
     return encode_event(event, OP_KEYS, ranges=True)
 
@@ -150,9 +147,9 @@ def encode_row(event: Event) -> dict[str, Json]:
 FORMAT = Format(
     version=2,
     parse_session_header=parse_session_header,
-    decode_storage_record=decode_storage_record,
-    new_restorer=lambda _header: CheckingRestorer(check_event),
-    encode_row=encode_row,
+    decode_row=decode_row_v2,
+    encode_row=encode_row_v2,
     known_types=KNOWN_TYPES,
     surface_types=SURFACE_TYPES,
+    restored=RESTORED,
 )

@@ -5,14 +5,14 @@ session-log 8; dsh-session and dsh-session-format-v3-to-v4 in the runtime of 0.2
 from __future__ import annotations
 
 from dsh_audit.events import SURFACE_TYPES_V4, Event, Json, SessionHeader
-from dsh_audit.formats.base import CheckingRestorer, Format, FormatError, RowRejectedError, refused
+from dsh_audit.formats.base import Format, FormatError, refused
 from dsh_audit.formats.envelope import encode_event, is_object
 from dsh_audit.formats.restore import check_message, check_request_header
 from dsh_audit.formats.session_headers import parse_is_seeded_header
 from dsh_audit.formats.v2 import check_settlement, scan_row, surface_op
 from dsh_audit.formats.v3 import KNOWN_TYPES as KNOWN_TYPES_V3
 from dsh_audit.formats.v3 import OP_KEYS
-from dsh_audit.formats.v4_admission import check_admission, messages_of
+from dsh_audit.formats.v4_admission import ADMITTED_TYPES, WRITTEN, check_admission, messages_of
 
 KNOWN_TYPES = KNOWN_TYPES_V3 | {
     "developer/message",
@@ -35,41 +35,32 @@ def parse_session_header(row: Json) -> SessionHeader:
     return parse_is_seeded_header(row, 4)
 
 
-def decode_storage_record(row: Json, *, line: int = 0) -> tuple[Event, ...]:
+def decode_row_v4(row: Json, *, line: int = 0) -> tuple[Event, ...]:
     """Decode one row into its event; raises RowRejectedError."""
-    try:
-        check_admission(row)
-    except FormatError as error:
-        raise RowRejectedError(error.reason, kind="inadmissible") from None
     scanned = scan_row(row)
     if scanned.type not in KNOWN_TYPES and "ignorable" in scanned.row:
         return (scanned.event(None, line),)
     try:
-        return (scanned.event(surface_op(scanned, SURFACE_TYPES_V4, OP_KEYS), line),)
+        op = surface_op(scanned, SURFACE_TYPES_V4, OP_KEYS)
+        if scanned.type in WRITTEN:
+            WRITTEN[scanned.type](scanned.row["data"])
     except FormatError as error:
         raise refused(error, scanned.seq, scanned.type) from None
+    return (scanned.event(op, line),)
 
 
-def check_event(event: Event) -> None:
-    """Messages, request header and settlements as 0.2.1-rc.2 checks them; raises FormatError."""
-    if event.type not in KNOWN_TYPES:
-        return
-    if event.type == "request/header":
-        _check_header(event.data)
-    elif event.type in ROLES:
-        message = check_message(event, ROLES)
-        if event.type == "system/message" and message["source"]["kind"] != "system-prompt":
-            raise FormatError("system/message message must have system-prompt source")
-    if event.type in ("assistant/message", "assistant/attempt"):
+def _check_message(event: Event) -> None:
+    message = check_message(event, ROLES)
+    if event.type == "system/message" and message["source"]["kind"] != "system-prompt":
+        raise FormatError("system/message message must have system-prompt source")
+    if event.type == "assistant/message":
         check_settlement(event)
     _check_sources(event)
 
 
-def _check_header(data: Json) -> None:
+def _check_header(event: Event) -> None:
+    data = event.data
     check_request_header(data)
-    header = data["header"]
-    if header.get("tools") == [] or header.get("adapterDefaults") == {}:
-        raise FormatError("request/header must omit empty tools and adapterDefaults")
     if data.get("reason") not in _REASONS:
         raise FormatError("request/header has an invalid reason")
     if data.get("startsSeries", True) is not True:
@@ -90,7 +81,17 @@ def _check_sources(event: Event) -> None:
             raise FormatError(f"{event.type} message requires a source kind of its producer")
 
 
-def encode_row(event: Event) -> dict[str, Json]:
+RESTORED = {
+    **dict.fromkeys(ROLES, _check_message),
+    "request/header": _check_header,
+    "assistant/attempt": check_settlement,
+    "agent/inbox/spliced": _check_sources,
+    "session/title-llm-request": _check_sources,
+}
+"""What re-loading asks of the payload of an event."""
+
+
+def encode_row_v4(event: Event) -> dict[str, Json]:
     """The event as the harness writes it, ``sourceEventSeqs`` with ranges."""
     return encode_event(event, OP_KEYS, ranges=True)
 
@@ -98,9 +99,12 @@ def encode_row(event: Event) -> dict[str, Json]:
 FORMAT = Format(
     version=4,
     parse_session_header=parse_session_header,
-    decode_storage_record=decode_storage_record,
-    new_restorer=lambda _header: CheckingRestorer(check_event),
-    encode_row=encode_row,
+    decode_row=decode_row_v4,
+    encode_row=encode_row_v4,
     known_types=KNOWN_TYPES,
     surface_types=SURFACE_TYPES_V4,
+    restored=RESTORED,
+    written=WRITTEN,
+    admitted=check_admission,
+    admitted_types=ADMITTED_TYPES,
 )

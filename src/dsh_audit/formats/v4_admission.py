@@ -1,5 +1,5 @@
-"""Format 4: rules of single rows that hold even inside a dropped suffix. Source: spec session-log 8;
-dsh-session-format-v3-to-v4 in the runtime of 0.2.1-rc.2.
+"""Format 4: rules of single rows, those of the running harness and those of re-loading, which hold even inside a
+dropped suffix. Source: spec session-log 8; dsh-session and dsh-session-format-v3-to-v4 in the runtime of 0.2.1-rc.2.
 """
 
 from __future__ import annotations
@@ -29,11 +29,9 @@ def messages_of(row_type: Json, data: dict[str, Json]) -> list[Json]:
     return found if isinstance(found, list) else []
 
 
-def check_admission(row: Json) -> None:
-    """All rules for one parsed row; raises FormatError."""
-    if not is_object(row):
-        return
-    row_type, data = row.get("type"), row.get("data")
+def check_admission(row: dict[str, Json]) -> None:
+    """What re-loading asks of one parsed row of a type in ADMITTED_TYPES; raises FormatError."""
+    row_type, data = row["type"], row.get("data")
     _check_retired_type(row, row_type, data)
     if row_type in ("developer/message", "tool/result", "system/message"):
         require_object(data, f"{row_type} data")
@@ -57,11 +55,12 @@ def check_admission(row: Json) -> None:
 def _check_retired_type(row: dict[str, Json], row_type: Json, data: Json) -> None:
     if row_type in ("tool/code-dispatch", "tool/code-dispatch-start") and row.get("ignorable") is not True:
         raise FormatError(f"retired event type {row_type}")
-    if row_type == "request/header":
-        found = require_object(data, "request/header data")
-        header = require_object(found.get("header"), "request/header header")
-        if "system" in header:
-            raise FormatError("request/header carries the retired header.system")
+    if row_type == "request/header" and "system" in _header_of(data):
+        raise FormatError("request/header carries the retired header.system")
+
+
+def _header_of(data: Json) -> dict[str, Json]:
+    return require_object(require_object(data, "request/header data").get("header"), "request/header header")
 
 
 def _check_roles(row_type: Json, data: dict[str, Json]) -> None:
@@ -241,3 +240,59 @@ def _fork_place(row: dict[str, Json], number: int) -> bool:
         earlier = isinstance(seq, int) and number < seq
         return earlier and row.get("sourceEventSeqs") == [number]
     return seq == number and op == "append" and "sourceEventSeqs" not in row
+
+
+ADMITTED_TYPES = frozenset(
+    {
+        *_MESSAGE_LISTS,
+        "assistant/attempt",
+        "assistant/message",
+        "compaction/summary",
+        "developer/message",
+        "request/header",
+        "system/message",
+        "team/message/queued",
+        "tool/code-dispatch",
+        "tool/code-dispatch-start",
+        "tool/ptc-dispatch",
+        "tool/result",
+        "user/message",
+    }
+)
+"""The types that ``check_admission`` has a rule for."""
+
+
+def _written_header(data: Json) -> None:
+    header = _header_of(data)
+    if "system" in header:
+        raise FormatError("request/header carries the retired header.system")
+    if header.get("tools") == [] or header.get("adapterDefaults") == {}:
+        raise FormatError("request/header must omit empty tools and adapterDefaults")
+
+
+def _written_message(data: Json) -> None:
+    message = data.get("message", data) if is_object(data) else None
+    if not is_object(message):
+        return
+    if message.get("role") == "developer":
+        raise FormatError("developer role outside developer/message")
+    content = message.get("content")
+    for block in content if isinstance(content, list) else ():
+        if is_object(block) and block.get("type") in _TOOL_CHANGES:
+            raise FormatError(f"{block['type']} requires developer role")
+
+
+def _written_result(data: Json) -> None:
+    found = require_object(data, "tool/result data")
+    message = found.get("message")
+    if "error" in found and not (is_object(message) and message.get("isError") is True):
+        raise FormatError("tool/result carries an error for a result that is none")
+    _written_message(data)
+
+
+WRITTEN = {
+    "request/header": _written_header,
+    **dict.fromkeys(("user/message", "assistant/message", "system/message"), _written_message),
+    "tool/result": _written_result,
+}
+"""What the running harness asks of the payload of an event; developer messages are checked as they join the surface."""

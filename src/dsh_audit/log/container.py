@@ -213,7 +213,7 @@ def iter_batches(stream: BinaryIO, size: int, stats: ContainerStats) -> Iterator
     source = _Input(stream, size)
     stats.size_bytes = size
     stats.encoding = detect_encoding(source.peek(4))
-    batches = _plain_batches(source, stats) if stats.encoding == "plain" else _joined(_zstd_batches(source, stats))
+    batches = _plain_batches(source, stats) if stats.encoding == "plain" else _zstd_batches(source, stats)
     for batch in batches:
         stats.rows += batch.rows
         stats.decoded_bytes = batch.at + len(batch.text)
@@ -245,29 +245,6 @@ def _plain_batches(source: _Input, stats: ContainerStats) -> Iterator[Batch]:
         stats.issues.append(ContainerIssue("torn", message, lines.at, None, lines.line, count))
 
 
-def _joined(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Small batches as fewer larger ones; an issue of the container still comes after the rows before it."""
-    held: list[Batch] = []
-    size = 0
-    for batch in batches:
-        held.append(batch)
-        size += len(batch.text)
-        if size >= _BATCH_BYTES:
-            yield _join(held)
-            held, size = [], 0
-    if held:
-        yield _join(held)
-
-
-def _join(batches: list[Batch]) -> Batch:
-    first = batches[0]
-    if len(batches) == 1:
-        return first
-    text = b"".join([batch.text for batch in batches])
-    frames = tuple([frame for batch in batches for frame in batch.frames])
-    return Batch(text, sum([batch.rows for batch in batches]), first.line, first.at, frames)
-
-
 class _TornFrameError(Exception):
     """The input ends inside the frame."""
 
@@ -276,6 +253,9 @@ def _zstd_batches(source: _Input, stats: ContainerStats) -> Iterator[Batch]:
     lines = _Lines()
     decoder = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES)
     while source.peek(1):
+        if stats.frames and not lines.pending and (batch := _sound_frames(source, decoder, stats, lines)):
+            yield batch
+            continue
         frame, frame_at, first_line = stats.frames, source.at, lines.line
         held: list[Batch] = []
         held_bytes = 0
@@ -316,26 +296,36 @@ def _zstd_batches(source: _Input, stats: ContainerStats) -> Iterator[Batch]:
                 yield batch
 
 
-def _frame_texts(source: _Input, decoder: zstandard.ZstdDecompressor) -> Iterator[bytes]:
-    """Decoded text of one frame in pieces; the checksum is verified before the last piece is given."""
-    decode = decoder.decompressobj(write_size=_BLOCK_BYTES)
-    size = _small_frame(source.buffer, source.start)
-    if size:
-        yield decode.decompress(source.take(size))
-    else:
-        yield from _block_texts(source, decode)
-    if not decode.eof:
-        raise zstandard.ZstdError("frame does not end where its blocks do")
+def _sound_frames(
+    source: _Input, decoder: zstandard.ZstdDecompressor, stats: ContainerStats, lines: _Lines
+) -> Batch | None:
+    """The next frames as far as they lie here as a whole, decode and end with a row; None where the first does not."""
+    texts: list[bytes] = []
+    frames: list[tuple[int, int, int]] = []
+    line, size = lines.line, 0
+    while size < _BATCH_BYTES and (end := _small_frame(source.buffer, source.start)):
+        decode = decoder.decompressobj(write_size=_BLOCK_BYTES)
+        try:
+            text = decode.decompress(source.buffer[source.start : end])
+        except (zstandard.ZstdError, MemoryError):
+            break
+        if not decode.eof or text[-1:] != b"\n":
+            break
+        frames.append((line, stats.frames, source.at))
+        texts.append(text)
+        line += text.count(b"\n")
+        size += len(text)
+        stats.frames += 1
+        source.at += end - source.start
+        source.start = end
+    return lines.feed(b"".join(texts), tuple(frames)) if texts else None
 
 
 def _small_frame(data: bytes, start: int) -> int:
-    """Size of the frame of at most eight blocks that lies here as a whole; 0 where the blocks must be looked at."""
-    if data[start : start + 4] != MAGIC or len(data) < start + 18:
+    """Where the frame of at most eight blocks ends that lies here as a whole; 0 where the blocks must be looked at."""
+    if data[start : start + 4] != MAGIC or len(data) < start + 18 or data[start + 4] & 0x08:
         return 0
-    descriptor = data[start + 4]
-    if descriptor & 0x08:
-        return 0
-    at = start + _header_size(descriptor)
+    at = start + _header_size(data[start + 4])
     for _ in range(8):
         if at + 3 > len(data):
             return 0
@@ -345,12 +335,14 @@ def _small_frame(data: bytes, start: int) -> int:
             return 0
         at += 4 if kind == 1 else 3 + size
         if word & 1:
-            at += 4 if descriptor & 0x04 else 0
-            return at - start if at <= len(data) else 0
+            at += data[start + 4] & 0x04
+            return at if at <= len(data) else 0
     return 0
 
 
-def _block_texts(source: _Input, decode: zstandard.ZstdDecompressionObj) -> Iterator[bytes]:
+def _frame_texts(source: _Input, decoder: zstandard.ZstdDecompressor) -> Iterator[bytes]:
+    """Decoded text of one frame, block by block; the checksum is verified before the last piece is given."""
+    decode = decoder.decompressobj(write_size=_BLOCK_BYTES)
     header = _frame_header(source)
     checked = bool(header[4] & 0x04)
     source.take(len(header))
@@ -369,6 +361,8 @@ def _block_texts(source: _Input, decode: zstandard.ZstdDecompressionObj) -> Iter
         yield decode.decompress(block)
         if len(block) < need:
             raise _TornFrameError
+    if not decode.eof:
+        raise zstandard.ZstdError("frame does not end where its blocks do")
 
 
 def _header_size(descriptor: int) -> int:

@@ -10,8 +10,9 @@ from jsonschema.exceptions import best_match
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding
 from dsh_audit.formats.base import RowRejectedError
+from dsh_audit.formats.rows import parse_row
 from dsh_audit.log.container import ContainerStats, iter_rows
-from dsh_audit.log.session_log import SessionLog, parse_row
+from dsh_audit.log.session_log import SessionLog
 from dsh_audit.rules import log as rules
 from dsh_audit.text import ecma
 
@@ -25,7 +26,7 @@ def check_rows(log: SessionLog, schema: Mapping[str, Json]) -> list[Finding]:
     with log.source.open() as stream:
         for row in iter_rows(stream, log.source.size, ContainerStats()):
             try:
-                value = parse_row(row)
+                value = parse_row(row.data)
             except (ecma.EcmaSyntaxError, RowRejectedError):
                 continue
             error = best_match(validator.iter_errors(value))

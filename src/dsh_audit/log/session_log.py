@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import BinaryIO
 
 from dsh_audit.errors import LogError
-from dsh_audit.events import Event, Json, SessionHeader
+from dsh_audit.events import ChunkRun, Event, Json, SessionHeader, as_object
 from dsh_audit.finding import Finding, Where
 from dsh_audit.formats import FORMATS, SUPPORTED_VERSIONS
 from dsh_audit.formats.base import Format, RowRejectedError
-from dsh_audit.log.container import ContainerIssue, ContainerStats, Encoding, Row, iter_rows
+from dsh_audit.formats.rows import ReloadRefusal, RowDecoder, is_projected, parse_row
+from dsh_audit.log.container import Batch, ContainerIssue, ContainerStats, Encoding, Row, iter_batches, iter_rows
 from dsh_audit.rules import log as rules
 from dsh_audit.text import ecma
 
-_MAX_OPENERS = 8_000_000
+_ANY = 2**63
 _CONTAINER_RULES = {
     "torn": rules.TORN_TAIL,
     "bad-frame": rules.BAD_FRAME,
@@ -98,8 +100,8 @@ class SessionLog:
             return header.seed_length or 0
         if not header.is_seeded:
             return 0
-        seeds = (e.seq for e in self.events() if e.type == "session/end-seed" and e.data.get("inherited") is True)
-        return max(seeds, default=0)
+        ends = (event for event in self.events().runs() if event.type == "session/end-seed")
+        return max((event.seq for event in ends if as_object(event.data).get("inherited") is True), default=0)
 
 
 @dataclass(slots=True)
@@ -111,6 +113,7 @@ class EventReader:
         stats: counts, digest and encoding.
         fence_seq: first unknown required event; nothing from it on can be reconstructed.
         stopped_at: seq that would have come next where the sound prefix ends, None when the log was read whole.
+        reload_refusal: the first event that was written and sent but that re-loading refuses; it changes no verdict.
     """
 
     log: SessionLog
@@ -119,55 +122,76 @@ class EventReader:
     stats: LogStats = field(default_factory=LogStats)
     fence_seq: int | None = None
     stopped_at: int | None = None
+    reload_refusal: ReloadRefusal | None = None
+    _known: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._known = self.log.format.known_types
 
     def __iter__(self) -> Iterator[Event]:
+        """Every event, one by one."""
+        for event in self.runs():
+            if isinstance(event, ChunkRun):
+                yield from event.expand()
+            else:
+                yield event
+
+    def runs(self) -> Iterator[Event]:
+        """The events, chunks of an answer as one ChunkRun where nobody needs to look at them one by one."""
         container = ContainerStats()
         with self.log.source.open() as stream:
-            rows = iter_rows(stream, self.log.source.size, container)
-            yield from self._read(rows)
-            for _ in rows:
+            batches = iter_batches(stream, self.log.source.size, container)
+            yield from self._read(batches)
+            for _ in batches:
                 pass
         self._finish(container)
 
-    def _read(self, rows: Iterator[Row]) -> Iterator[Event]:
-        reader = self.log.format.reader(self.log.session_header)
-        projected = False
-        for row in rows:
-            if row.line == 1 and self.log.session_header.raw:
-                continue
+    def _read(self, batches: Iterator[Batch]) -> Iterator[Event]:
+        decoder = RowDecoder(self.log.format, self.log.session_header)
+        through = _ANY if self.through is None else self.through
+        for batch in batches:
+            text, line = batch.text, batch.line
+            if line == 1 and self.log.session_header.raw:
+                text, line = text[text.index(b"\n") + 1 :], 2
             try:
-                value = parse_row(row)
-                if is_projected(value):
-                    value, projected = {**value, "seq": self.stats.last_seq + 1, "time": 0}, True
-                events = reader.decode(value, row.line)
-                self._check_seqs(events)
+                for event in decoder.decode(text, line):
+                    if event.last_seq > through:
+                        yield from self._cut(event, through, batch)
+                        return
+                    self._see(event, batch)
+                    yield event
             except (RowRejectedError, ecma.EcmaSyntaxError) as error:
-                self._damage(row, error, rows)
+                self._damage(batch, decoder.line, error, batches)
                 break
-            for event in events:
-                if self.through is not None and event.seq > self.through:
-                    return
-                self._see(event, row)
-                yield event
-        self.stats.dialects = tuple(reader.dialects)
-        if projected:
+        self._tell(decoder)
+
+    def _cut(self, event: Event, through: int, batch: Batch) -> Iterator[Event]:
+        for one in event.expand() if isinstance(event, ChunkRun) else ():
+            if one.seq <= through:
+                self._see(one, batch)
+                yield one
+
+    def _tell(self, decoder: RowDecoder) -> None:
+        """The findings about the rows as a whole."""
+        self.stats.dialects = decoder.dialects
+        if decoder.projected:
             message = "rows carry neither seq nor time; both were numbered here"
             self.findings.append(Finding(rules.PROJECTED, message, self.log.where()))
+        refusal = self.reload_refusal = decoder.refusal
+        if refusal is not None:
+            message = f"re-loading refuses the log from this row on: {refusal.reason}"
+            where = self.log.where(line=refusal.line, seq=refusal.seq)
+            self.findings.append(Finding(rules.RELOAD_REFUSED, message, where))
 
-    def _check_seqs(self, events: tuple[Event, ...]) -> None:
-        expected = self.stats.last_seq + 1
-        for event in events:
-            if event.seq != expected:
-                relation = "gap" if event.seq > expected else "rewind or duplicate"
-                raise RowRejectedError(f"seq {event.seq} where {expected} was next ({relation})")
-            expected += 1
-
-    def _see(self, event: Event, row: Row) -> None:
-        self.stats.last_seq, self.stats.last_time_ms = event.seq, event.time
-        self.stats.events += 1
-        kind = self.log.format.classify(event)
-        if kind == "known":
+    def _see(self, event: Event, batch: Batch) -> None:
+        stats = self.stats
+        stats.events += event.last_seq - stats.last_seq
+        stats.last_seq = event.last_seq
+        stats.last_time_ms = event.last_time if isinstance(event, ChunkRun) else event.time
+        if event.type in self._known:
             return
+        kind = self.log.format.classify(event)
+        row = batch.row(event.line - batch.line)
         where = self.log.where(frame=row.frame, line=row.line, seq=event.seq)
         if kind == "ignorable":
             self.findings.append(Finding(rules.IGNORED_EVENT, f"unknown ignorable event {event.type!r}", where))
@@ -176,13 +200,19 @@ class EventReader:
         if self.fence_seq is None:
             self.fence_seq = event.seq
 
-    def _damage(self, row: Row, error: RowRejectedError | ecma.EcmaSyntaxError, rows: Iterator[Row]) -> None:
-        """Classify the suffix that starts at ``row``: dropped tail, or damage in committed data."""
+    def _damage(
+        self, batch: Batch, line: int, error: RowRejectedError | ecma.EcmaSyntaxError, batches: Iterator[Batch]
+    ) -> None:
+        """Classify the suffix that starts at a line: dropped tail, or damage in committed data."""
         self.stopped_at = self.stats.last_seq + 1
-        dropped, committed = 1, _is_turn_end(row)
-        for later in rows:
-            dropped += 1
-            committed = committed or _is_turn_end(later)
+        rest = islice(batch, line - batch.line, None)
+        row = next(rest)
+        committed = _is_turn_end(row) or any(map(_is_turn_end, rest))
+        dropped = batch.rows - (line - batch.line)
+        for later in batches:
+            dropped += later.rows
+            if not committed and b'"turn/end"' in later.text:
+                committed = any(map(_is_turn_end, later))
         where = self.log.where(frame=row.frame, at=row.at, line=row.line, seq=self.stopped_at)
         refused = isinstance(error, RowRejectedError) and (
             error.kind == "inadmissible" or (error.kind == "refused" and error.seq == self.stopped_at)
@@ -215,18 +245,6 @@ def container_finding(log: SessionLog, issue: ContainerIssue) -> Finding:
     return Finding(_CONTAINER_RULES[issue.kind], issue.message, where)
 
 
-def parse_row(row: Row) -> Json:
-    """The JSON value of a row, within bounds that keep memory in proportion to the file."""
-    if len(row.data) > (1 << 24) and row.data.count(b"[") + row.data.count(b"{") > _MAX_OPENERS:
-        raise RowRejectedError("a row of this size with so many containers is no event")
-    return ecma.parse(row.data)
-
-
-def is_projected(value: Json) -> bool:
-    """Whether a row is an event body without seq and time, as in the upstream's test fixtures."""
-    return isinstance(value, dict) and "seq" not in value and "seq0" not in value and "time" not in value
-
-
 def _is_turn_end(row: Row) -> bool:
     if b'"turn/end"' not in row.data:
         return False
@@ -250,7 +268,7 @@ def open_log(source: LogSource) -> SessionLog:
         what = "the file is empty" if source.size == 0 else "it holds no complete row"
         raise LogError(f"{source.label}: not a session log: {what}", hint=_issue_hint(stats))
     try:
-        value = parse_row(row)
+        value = parse_row(row.data)
     except (ecma.EcmaSyntaxError, RowRejectedError) as error:
         raise LogError(f"{source.label}: not a session log: line 1 is not JSON ({error})") from None
     return SessionLog(source, *_session_header(source, value))

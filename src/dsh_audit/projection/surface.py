@@ -131,7 +131,7 @@ class IncrementalSurface:
             self._apply_surface_event(event)
         else:
             self._apply_log_only(event)
-        self._next_seq += 1
+        self._next_seq = event.last_seq + 1
 
     def _apply_log_only(self, event: Event) -> None:
         rules.check_log_only(event, self._version)

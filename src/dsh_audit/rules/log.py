@@ -26,9 +26,16 @@ DAMAGED = Rule(
 REFUSED = Rule(
     code="log/refused",
     severity=Severity.ERROR,
-    title="An event breaks a rule of its format; the harness refuses to open the log.",
+    title="An event breaks a rule of its format that the running harness keeps too: none wrote it, none opens it.",
     advice="The events before it are sound; nothing from it on is used.",
     example="a surface event needs surfaceOp; 12 rows from line 31 on are not used",
+)
+RELOAD_REFUSED = Rule(
+    code="log/reload-refused",
+    severity=Severity.ERROR,
+    title="The running harness wrote the row and went on; a later restore, migration or resume refuses the log there.",
+    advice="Every request was sent and is rebuilt all the same; only the session itself will not open again.",
+    example="re-loading refuses the log from this row on: tool/result message must have tool source",
 )
 BAD_FRAME = Rule(
     code="log/bad-frame",

@@ -31,6 +31,7 @@ __all__ = [
     "may_be_odd",
     "number_to_text",
     "parse",
+    "parse_even",
     "same_json",
     "stringify",
     "stringify_text",
@@ -41,7 +42,8 @@ __all__ = [
 _SLACK = 8192  # orjson leaves this much memory behind a short result; a copy has none
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _NEGATIVE_ZERO = re.compile(rb"-(?<=[:,\[ \t\n\r]-)0[ \t\n\r,\]}]")  # or what looks like it in a string
-_INDEX_KEY = re.compile(rb'"(?:[0-9]|\\u003[0-9])+"[ \t\n\r]*:')
+_INDEX_KEY = re.compile(rb'"[0-9]+"[ \t\n\r]*:')
+_DIGIT_ESCAPE = re.compile(rb"\\u003[0-9]")
 _DIGITS = bytes(48 if chr(byte).isdigit() else 32 for byte in range(128)) + bytes(128)
 _LONG_INTEGER = b"0" * 16
 
@@ -111,11 +113,15 @@ def parse(data: bytes | str) -> Any:
 def may_be_odd(raw: bytes) -> bool:
     """Whether a JSON text may hold what typed decoding reads in another way than JavaScript.
 
-    That is −0, an integer beyond 2**53, a key that is an index; never missed, but strings may look like the first two.
+    That is −0, an integer beyond 2**53, a key that is an index; never missed, but strings may look like it.
     """
     if _LONG_INTEGER in raw.translate(_DIGITS) or _NEGATIVE_ZERO.search(raw):
         return True
-    return _INDEX_KEY.search(raw) is not None
+    return (_INDEX_KEY.search(raw) or _DIGIT_ESCAPE.search(raw)) is not None
+
+
+parse_even = _FAST.decode
+"""As ``parse``, for a UTF-8 text of which ``may_be_odd`` said no; ValueError or RecursionError at its limits."""
 
 
 def _parse_text(text: str) -> Any:

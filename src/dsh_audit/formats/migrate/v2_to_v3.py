@@ -19,7 +19,7 @@ from dsh_audit.formats.migrate.common import (
     is_inherited_mark,
     run_migration,
 )
-from dsh_audit.formats.v3 import SYSTEM_MESSAGE, check_canonical
+from dsh_audit.formats.v3 import SYSTEM_MESSAGE, WRITTEN
 from dsh_audit.text import ecma
 
 _MARKER = "session-log-deepseek/delivery-accepted"
@@ -136,7 +136,8 @@ def _canonical(event: Event) -> Event:
         if empty:
             header = {key: value for key, value in event.data["header"].items() if key not in empty}
             event = event.changed(data={**event.data, "header": header})
-    check_canonical(event.type, event.data)
+    if event.type in WRITTEN:
+        WRITTEN[event.type](event.data)
     return event
 
 
