@@ -75,6 +75,8 @@ TABLE: list[tuple[str, str, Make, str]] = [
     ("log/projection", "error", session(off_surface), "session.jsonl session=toy-1 line=31 seq=29"),
     ("log/refused", "error", session(lambda toy: toy.add("user/message", toy.message("user", [], {"kind": "user"}))),
      "session.jsonl session=toy-1 at=4259 line=31 seq=29"),
+    ("log/reload-refused", "error", session(lambda toy: toy.rows[3]["data"].update(id="")),
+     "session.jsonl session=toy-1 line=4 seq=2"),
     ("log/row-too-large", "error", huge_row, "session.jsonl.zstd session=toy-1 frame=1 line=2"),
     ("log/schema", "error", wrong_type, "session.jsonl session=toy-1 line=2 pointer=/time"),
     ("log/seed-length", "warning", session(lambda toy: toy.rows[0].update(seedLength=9999)),
