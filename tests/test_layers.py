@@ -10,6 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "dsh_audit"
 
 LAYERS = (
+    ("record",),
     ("errors", "finding", "text", "events"),
     ("rules",),
     ("formats",),

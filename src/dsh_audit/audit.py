@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dsh_audit.deployment import Deployment
 from dsh_audit.finding import Finding, sort_findings
 from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import LogStats, SessionLog
+from dsh_audit.record import dataclass
 from dsh_audit.replay.sent import build_sent
 from dsh_audit.replay.session_replay import Rebuilt, Replay
 from dsh_audit.text.to_json import to_json

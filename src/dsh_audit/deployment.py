@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from dsh_audit.errors import DeploymentError
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 
 Protocol = Literal[
     "deepseek-chat-completions",

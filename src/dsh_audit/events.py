@@ -7,10 +7,11 @@ the log; it is shared, never changed. Source: spec session-log 3.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import msgspec
+
+from dsh_audit.record import dataclass
 
 Json: TypeAlias = Any
 """A JSON value as ``ecma.parse`` gives it."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, ClassVar
 
 from dsh_audit.errors import UsageError
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 
 MILLION = Decimal(1_000_000)
 _EARLIEST_MS = 1_000_000_000_000

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from dsh_audit.record import dataclass
 
 if TYPE_CHECKING:
     from dsh_audit.golden.result import CaseResult

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from dsh_audit import audit
@@ -17,6 +17,7 @@ from dsh_audit.deployment import Deployment
 from dsh_audit.finding import Finding
 from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import EventReader, SessionLog
+from dsh_audit.record import dataclass
 from dsh_audit.replay import verification
 from dsh_audit.replay.sent import SentRequest, build_sent
 from dsh_audit.replay.session_replay import Replay

@@ -7,7 +7,6 @@ raises an :class:`~dsh_audit.errors.AuditError` where nothing could be judged.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -24,6 +23,7 @@ from dsh_audit.golden.build import Recipe
 from dsh_audit.golden.normalise import parse_normaliser
 from dsh_audit.golden.result import CaseResult
 from dsh_audit.golden.store import case_file, case_name
+from dsh_audit.record import dataclass
 from dsh_audit.replay.judge import PairResult
 from dsh_audit.replay.verification import verify
 from dsh_audit.report.golden import render_case_result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from dsh_audit.capture import bundle, har, jsonl
@@ -11,6 +10,7 @@ from dsh_audit.capture.archive import CaptureArchive, parsed_bodies_finding
 from dsh_audit.capture.exchange import Exchange, Fidelity
 from dsh_audit.capture.files import read_head
 from dsh_audit.errors import CaptureError
+from dsh_audit.record import dataclass
 
 __all__ = ["IMPORTERS", "CaptureArchive", "Exchange", "Fidelity", "Importer", "read_capture"]
 

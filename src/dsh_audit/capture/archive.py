@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from dsh_audit.capture.coding import ContentCodingError, decode_content, sniff_coding
@@ -19,6 +19,7 @@ from dsh_audit.capture.exchange import (
 )
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Rule, Where
+from dsh_audit.record import dataclass
 from dsh_audit.rules import capture as rules
 from dsh_audit.text import ecma
 

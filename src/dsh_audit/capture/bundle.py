@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
@@ -20,6 +19,7 @@ from dsh_audit.capture.files import read_regular
 from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int, required_text
 from dsh_audit.errors import CaptureError, UsageError
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.rules import capture as rules
 from dsh_audit.text import ecma
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 
 REDACTED = "<redacted>"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from dsh_audit.errors import UsageError
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 
 _CONTAINERS = ("request.", "req.", "http.request.", "")
 

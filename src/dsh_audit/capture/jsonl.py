@@ -12,7 +12,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,6 +24,7 @@ from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_in
 from dsh_audit.capture.text import HeldBody, base64_body, text_body
 from dsh_audit.errors import CaptureError
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.rules import capture as rules
 from dsh_audit.text import ecma
 

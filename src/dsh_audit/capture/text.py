@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
 
 from dsh_audit.capture.shapes import BadShapeError
+from dsh_audit.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from dsh_audit.checks import usage_check
@@ -25,6 +25,7 @@ from dsh_audit.checks.shared_prefix import common_prefix
 from dsh_audit.deployment import Used
 from dsh_audit.log.session_log import SessionLog
 from dsh_audit.pricing import PriceTable, Rates, Usage, parse_usage
+from dsh_audit.record import dataclass
 from dsh_audit.replay.session_replay import Rebuilt, Replay
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.captured import parse_parts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
@@ -11,6 +10,7 @@ from dsh_audit.checks.causes import Why
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.log.session_log import SessionLog
 from dsh_audit.pricing import Usage
+from dsh_audit.record import dataclass
 
 Basis = Literal["usage", "estimate"]
 Remark = Literal["first", "unsent", "no-body", "no-data", "below-minimum"]

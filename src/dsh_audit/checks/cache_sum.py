@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, get_args
 
@@ -15,6 +14,7 @@ from dsh_audit.checks.provider_rules import CacheRules
 from dsh_audit.deployment import Used
 from dsh_audit.finding import Finding
 from dsh_audit.log.session_log import SessionLog
+from dsh_audit.record import dataclass
 
 METRICS = (
     "requests",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from dsh_audit.checks.drift_model import HeaderChange, Part
 from dsh_audit.checks.evidence import Evidence
 from dsh_audit.checks.shared_prefix import pieces_from
 from dsh_audit.pricing import Usage
+from dsh_audit.record import dataclass
 from dsh_audit.replay.session_replay import Rebuilt
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.prompt import Prompt

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from dsh_audit.checks.run_requests import RunRequest
@@ -12,6 +11,7 @@ from dsh_audit.checks.shared_prefix import first_different
 from dsh_audit.difference.requests import Kind, describe_body, diff_requests, places_of
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Where
+from dsh_audit.record import dataclass
 from dsh_audit.rules import diff as rules
 from dsh_audit.text import ecma
 from dsh_audit.text.alignment import gaps, longest_increasing, pair_equal, pair_in_order

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 from dsh_audit.checks.prompt_diff import TextChange
@@ -12,6 +12,7 @@ from dsh_audit.checks.volatile import Kind
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding
 from dsh_audit.log.session_log import SessionLog
+from dsh_audit.record import dataclass
 
 Part = Literal["config", "system", "tools"]
 Placement = Literal["head", "in-history"]

@@ -17,12 +17,12 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, Literal
 
 from dsh_audit.errors import UsageError
 from dsh_audit.finding import Finding, Rule, Where
+from dsh_audit.record import dataclass
 
 _PATTERN = re.compile(
     r"\s*([a-z][a-z0-9_.\-]*?)(?:\s*:\s*(each|total))?\s*"

@@ -5,9 +5,8 @@ Source: spec wire-deepseek 2, 5.2 (4), session-log 7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dsh_audit.events import Event, Json, as_list, as_object
+from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma
 

@@ -9,10 +9,11 @@ the ends of branches are kept, sorted; the longest common prefix of a new prompt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dsh_audit.checks.prompt import extends, is_prompt_before, shared_prefix
 from dsh_audit.dispatch.model import Kind
+from dsh_audit.record import dataclass
 from dsh_audit.wire.prompt import Prompt
 
 STEPS = "steps"

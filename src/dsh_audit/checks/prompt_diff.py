@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from operator import eq
 from typing import ClassVar
 
 from dsh_audit.checks.volatile import Kind, volatile_kinds
+from dsh_audit.record import dataclass
 from dsh_audit.text.alignment import common_items
 from dsh_audit.text.pointer import common_start
 

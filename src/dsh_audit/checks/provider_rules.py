@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from dsh_audit.errors import UsageError
+from dsh_audit.record import dataclass
 
 PLAIN = "prefix"
 """Name of the rules of an ideal prefix cache."""

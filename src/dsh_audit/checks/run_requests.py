@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dsh_audit.capture import CaptureArchive
 from dsh_audit.capture.exchange import MODEL_KINDS, Exchange, Fidelity
 from dsh_audit.events import Json
 from dsh_audit.projection.messages import DerivedMessage
+from dsh_audit.record import dataclass
 from dsh_audit.replay.session_replay import Rebuilt
 
 _NOT_SEEN = ("id", "source")

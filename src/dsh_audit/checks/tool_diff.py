@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dsh_audit.checks.volatile import Kind, volatile_kinds
 from dsh_audit.difference.requests import Change
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.text.pointer import join_pointer
 

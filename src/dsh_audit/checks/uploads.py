@@ -7,7 +7,7 @@ capture proves every upload it holds, also refused ones. Source: spec wire-deeps
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from dsh_audit.capture.exchange import Exchange
 from dsh_audit.deployment import DEFAULT_CHAT_URL, DEFAULT_MESSAGES_URL, Deployment
 from dsh_audit.finding import Finding, Where
 from dsh_audit.log.session_log import SessionLog
+from dsh_audit.record import dataclass
 from dsh_audit.replay.session_replay import Rebuilt
 from dsh_audit.rules import uploads as rules
 from dsh_audit.text import ecma

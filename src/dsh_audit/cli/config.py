@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import click
 from click.core import ParameterSource
 
 from dsh_audit.errors import UsageError
+from dsh_audit.record import dataclass
 
 OWN_NAME = "dsh-audit.toml"
 PROJECT_NAME = "pyproject.toml"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -21,6 +20,7 @@ from dsh_audit.finding import Finding, sort_findings
 from dsh_audit.golden.normalise import Normaliser, Normalising, parse_normaliser
 from dsh_audit.log.locate import parse_generation, read_sessions
 from dsh_audit.log.session_log import open_log
+from dsh_audit.record import dataclass
 from dsh_audit.replay.session_replay import Replay
 from dsh_audit.report.diff import report_diff
 from dsh_audit.report.model import Report

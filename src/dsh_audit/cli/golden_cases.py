@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import takewhile
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
@@ -39,6 +39,7 @@ from dsh_audit.golden.store import (
 from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.locate import SessionFiles, decode_segment, read_sessions, require_one
 from dsh_audit.log.session_log import open_log
+from dsh_audit.record import dataclass
 from dsh_audit.text.to_json import to_json
 
 _SERIAL_CASES = 24

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +15,7 @@ import click
 
 from dsh_audit.cli.config import OutputPath
 from dsh_audit.errors import UsageError
+from dsh_audit.record import dataclass
 
 if TYPE_CHECKING:
     from dsh_audit.capture import CaptureArchive

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,6 +17,7 @@ from dsh_audit import __version__
 from dsh_audit.cli.options import OUTPUT, F, format_option
 from dsh_audit.cli.outputs import guard_output, wants_colour, write_output, write_report_file
 from dsh_audit.errors import AuditError, UsageError
+from dsh_audit.record import dataclass
 from dsh_audit.report.model import Report, error_report
 from dsh_audit.report.renderers import FORMATS, render_report
 
@@ -113,7 +114,7 @@ def _parse_report(item: str) -> tuple[str, str]:
     return name, path
 
 
-def emit(report: Report, to: Destinations = Destinations()) -> NoReturn:
+def emit(report: Report, to: Destinations) -> NoReturn:
     """Print and write a report, then exit: 0 passed, 1 failed, whatever was printed where."""
     report = replace(report, version=__version__, root=Path.cwd())
     text = render_report(report, to.output_format)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
 from dsh_audit.difference.sequences import diff_keys
 from dsh_audit.events import Json, as_list, as_object
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.text.alignment import longest_increasing
 from dsh_audit.text.pointer import join_pointer

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from operator import eq
 from typing import Literal
 
+from dsh_audit.record import dataclass
 from dsh_audit.text.alignment import common_items
 
 EditKind = Literal["inserted", "removed", "moved", "changed"]

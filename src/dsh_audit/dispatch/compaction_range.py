@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from dsh_audit.events import Event, Json
 from dsh_audit.projection.messages import derive_event_message
 from dsh_audit.projection.state import Snapshot
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 
 _STATED_PRICE = re.compile(r">= ?(\d+)\)")

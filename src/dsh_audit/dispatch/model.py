@@ -5,11 +5,11 @@ A *dispatch* is one position of a log where a request was, or may have been, sen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from dsh_audit.events import Event, Json
 from dsh_audit.projection.state import Snapshot
+from dsh_audit.record import dataclass
 
 Kind = Literal["step", "title", "compaction", "web-search"]
 Outcome = Literal["completed", "interrupted", "failed", "cancelled", "open", "none"]

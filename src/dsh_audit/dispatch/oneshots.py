@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from dsh_audit.dispatch.compaction_range import Retention, find_ranges
 from dsh_audit.dispatch.model import Dispatch, Outcome, Prepared, WireCount
@@ -10,6 +10,7 @@ from dsh_audit.dispatch.steps import StepTracker
 from dsh_audit.dispatch.wire_count import MARKED
 from dsh_audit.events import SHAPE_ERRORS, Event, Json, as_object
 from dsh_audit.projection.state import SessionState, Snapshot
+from dsh_audit.record import dataclass
 
 _TITLE_SENT = WireCount(1, 1, "the title provider answered")
 _LOGGED_FIRST = WireCount(0, 1, "logged before the call, which may have been aborted")

@@ -6,12 +6,13 @@ order. Formats differ only in what opens and settles an attempt (chunks.py, sett
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from dsh_audit.dispatch import wire_count
 from dsh_audit.dispatch.model import Dispatch, Outcome, Prepared, WireCount
 from dsh_audit.events import Event, Json
 from dsh_audit.projection.state import SessionState, Snapshot
+from dsh_audit.record import dataclass
 
 _CLOSER_IDS = ("interrupted-tool-result-", "forked-tool-result-")
 

@@ -10,11 +10,12 @@ Source: spec session-log 2.4; dsh-session 0.1.1-rc.2 and 0.2.1-rc.2 (append agai
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol, TypeAlias
 
 from dsh_audit.errors import LogError, RefusedError
 from dsh_audit.events import Event, Json, SessionHeader
+from dsh_audit.record import dataclass
 
 RejectionKind: TypeAlias = Literal["undecodable", "refused", "inadmissible"]
 Classification: TypeAlias = Literal["known", "ignorable", "required-unknown"]

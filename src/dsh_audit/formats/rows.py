@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Annotated, Literal
 
@@ -20,6 +20,7 @@ from dsh_audit.events import APPEND, ChunkRun, Event, Json, SessionHeader
 from dsh_audit.formats.base import Dialects, Format, FormatError, RowRejectedError
 from dsh_audit.formats.envelope import MAX_SAFE_INTEGER, check_sources, decode_ranges
 from dsh_audit.formats.stream import CHUNK_ROWS
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 
 _MAX_OPENERS = 8_000_000

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from dsh_audit.events import Json
@@ -22,6 +21,7 @@ from dsh_audit.formats.envelope import (
     require_keys,
     require_object,
 )
+from dsh_audit.record import dataclass
 
 Check: TypeAlias = Callable[[Json, str], None]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from dsh_audit.events import Event, Json
@@ -23,6 +23,7 @@ from dsh_audit.formats.envelope import (
     is_safe_integer,
     require_object,
 )
+from dsh_audit.record import dataclass
 
 TimedChunk: TypeAlias = tuple[int, dict[str, Json]]
 """Time in ms and chunk."""

@@ -4,11 +4,12 @@ dsh-session-format-v0-to-v1 0.1.3-alpha.2 (normalisation), session persistence o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dsh_audit.events import Event, Json
 from dsh_audit.formats.base import FormatError
 from dsh_audit.formats.envelope import is_object, require_count, require_keys, require_object
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 
 _RENAMED = {

@@ -4,8 +4,6 @@ dsh-session-format-v1-to-v2 0.1.3-alpha.2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dsh_audit.events import SURFACE_TYPES, Event, Json, SessionHeader, SurfaceOp
 from dsh_audit.formats import v0
 from dsh_audit.formats.base import Format, FormatError, RowRejectedError, refused
@@ -24,6 +22,7 @@ from dsh_audit.formats.envelope import (
 )
 from dsh_audit.formats.payload_events import payload_shapes
 from dsh_audit.formats.session_headers import parse_is_seeded_header
+from dsh_audit.record import dataclass
 
 OP_KEYS = ("start", "end")
 FEEDBACK_TYPES = frozenset({"feedback/message-put", "feedback/message-delete"})

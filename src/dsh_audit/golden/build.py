@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.events import Json
@@ -13,6 +13,7 @@ from dsh_audit.golden.case import GoldenCase
 from dsh_audit.golden.normalise import Normaliser, Normalising
 from dsh_audit.golden.pin import Pinner
 from dsh_audit.log.generations import SessionHistory
+from dsh_audit.record import dataclass
 from dsh_audit.replay.session_replay import Rebuilt, Replay
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, ClassVar
 
 from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.events import Json
 from dsh_audit.golden.normalise import Normaliser
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.text.to_json import to_json
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from dsh_audit.difference import requests as difference
 from dsh_audit.difference.requests import Item, Kind
 from dsh_audit.events import Json
 from dsh_audit.golden.case import PinnedValue
+from dsh_audit.record import dataclass
 from dsh_audit.text.value_diff import excerpt, find_changes
 
 Layer = Literal["log", "requests", "settings", "system", "tools", "messages", "wire"]

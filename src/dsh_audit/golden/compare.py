@@ -7,13 +7,14 @@ one change, however many requests repeat it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from dsh_audit.difference.requests import Change as Difference
 from dsh_audit.difference.requests import Item, diff_named, diff_texts, value_item, without_echoes
 from dsh_audit.events import Json
 from dsh_audit.golden.case import GoldenCase, PinnedRequest, PinnedValue
 from dsh_audit.golden.change import LAYERS, Change, pinned_change, pinned_items, pinned_sides
+from dsh_audit.record import dataclass
 from dsh_audit.text.value_diff import excerpt
 
 _ROUTE = ("provider", "model", "protocol")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from dsh_audit.errors import UsageError
 from dsh_audit.events import Json, SessionHeader
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.wire.body import Body, PartRun
 from dsh_audit.wire.parts import Part

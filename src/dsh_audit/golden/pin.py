@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any
 
@@ -13,6 +13,7 @@ from dsh_audit.golden.case import PinnedRequest, PinnedValue
 from dsh_audit.golden.normalise import Normalising
 from dsh_audit.projection.messages import DerivedMessage, derive_event_message
 from dsh_audit.projection.surface import Surface
+from dsh_audit.record import dataclass
 from dsh_audit.replay.session_replay import Rebuilt
 from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 from dsh_audit.finding import Finding, Where, sort_findings
 from dsh_audit.golden.change import Change
 from dsh_audit.golden.normalise import Normaliser
+from dsh_audit.record import dataclass
 from dsh_audit.rules import golden as rules
 from dsh_audit.text.to_json import to_json
 

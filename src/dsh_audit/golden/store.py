@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from dsh_audit.errors import UsageError
 from dsh_audit.golden.case import GoldenCase, GoldenError, parse_case, render_case
+from dsh_audit.record import dataclass
 
 SUFFIX = ".golden.json"
 PENDING = ".new"

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import BinaryIO, Literal
 
 import zstandard
+
+from dsh_audit.record import dataclass
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 MAX_ROW_BYTES = 256 * 1024 * 1024

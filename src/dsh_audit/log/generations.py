@@ -9,12 +9,12 @@ Source: spec session-log 9.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dsh_audit.events import Event
 from dsh_audit.finding import Finding
 from dsh_audit.formats.migrate import MigrationRefusedError, migrate, same_event
 from dsh_audit.log.session_log import SessionLog
+from dsh_audit.record import dataclass
 from dsh_audit.rules import log as rules
 
 _MARKER = "session-log-deepseek/delivery-accepted"

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO, Literal
 
@@ -18,6 +18,7 @@ from dsh_audit.errors import LogError, UsageError
 from dsh_audit.finding import Finding, Where
 from dsh_audit.log.container import MAGIC
 from dsh_audit.log.session_log import LogSource
+from dsh_audit.record import dataclass
 from dsh_audit.rules import log as rules
 
 _GENERATION = re.compile(r"session(?:\.v([1-9][0-9]*))?\.jsonl(\.zstd)?\Z", re.ASCII)

@@ -9,7 +9,7 @@ nothing after it can be reconstructed. Source: spec session-log 2.4, 10.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import BinaryIO
 
@@ -20,6 +20,7 @@ from dsh_audit.formats import FORMATS, SUPPORTED_VERSIONS
 from dsh_audit.formats.base import Format, RowRejectedError
 from dsh_audit.formats.rows import ReloadRefusal, RowDecoder, is_projected, parse_row
 from dsh_audit.log.container import Batch, ContainerIssue, ContainerStats, Encoding, Row, iter_batches, iter_rows
+from dsh_audit.record import dataclass
 from dsh_audit.rules import log as rules
 from dsh_audit.text import ecma
 

@@ -7,12 +7,12 @@ Session.deriveMessages; spec wire-deepseek 2.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from dsh_audit.events import Event, Json
 from dsh_audit.projection.offload import NO_MARKS, OffloadMarks
 from dsh_audit.projection.surface import Surface, fold_surface
 from dsh_audit.projection.surface_rules import message_of
+from dsh_audit.record import dataclass
 
 _ALWAYS = ("user/message", "tool/result")
 _UNLESS_EMPTY = ("assistant/message", "system/message", "developer/message")

@@ -8,12 +8,12 @@ count too).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from dsh_audit.events import Event, Json
 from dsh_audit.projection.rejection import Rejection
 from dsh_audit.projection.surface_rules import message_of, refuse
+from dsh_audit.record import dataclass
 
 OFFLOAD_TYPE = "image/offload"
 _INPUT_TYPES = ("user/message", "tool/result")

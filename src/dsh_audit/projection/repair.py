@@ -8,12 +8,13 @@ v3), 0.2.1-rc.2 (v4), interruptedTurnClosers and buildForkSeed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from types import MappingProxyType
 
 from dsh_audit.events import APPEND, Event, Json
 from dsh_audit.projection.surface_rules import message_of
+from dsh_audit.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dsh_audit.events import Event
 from dsh_audit.projection.messages import DerivedMessage, derive_nodes
 from dsh_audit.projection.offload import OffloadMarks
 from dsh_audit.projection.prefix import Prefix
 from dsh_audit.projection.request_header import header_of
 from dsh_audit.projection.surface import IncrementalSurface, Surface
+from dsh_audit.record import dataclass
 
 _TOOL_HISTORY_TYPES = ("request/header", "developer/message")
 

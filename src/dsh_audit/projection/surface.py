@@ -8,7 +8,6 @@ and isSurfaceEvent; spec wire-deepseek 2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import overload
 
@@ -18,6 +17,7 @@ from dsh_audit.projection.offload import OFFLOAD_TYPE, IncrementalMarks, Offload
 from dsh_audit.projection.prefix import Prefix
 from dsh_audit.projection.rejection import ProjectionError as ProjectionError
 from dsh_audit.projection.rejection import Rejection as Rejection
+from dsh_audit.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ wire-deepseek 9.1, captures 3b.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import ClassVar
 
 from dsh_audit.capture.exchange import Fidelity
 from dsh_audit.difference.requests import EXTENSION_FIELDS, describe_body, diff_requests, places_of
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.text.pointer import (
     MalformedError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +13,7 @@ from dsh_audit.finding import Finding, Severity, sort_findings
 from dsh_audit.log.session_log import LogStats, SessionLog
 from dsh_audit.projection.rejection import ProjectionError
 from dsh_audit.projection.state import SessionState
+from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import build_requests
 from dsh_audit.rules import log as rules
 

@@ -7,11 +7,12 @@ bodies that differ are read again. Source: spec dispatch 8, wire-deepseek 9.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from dsh_audit.capture.exchange import BodyDigest, Exchange, Fidelity
 from dsh_audit.dispatch.model import WireCount
+from dsh_audit.record import dataclass
 from dsh_audit.replay.body_diff import BodyDiff, UnloggedField, Verdict, diff_body, diff_rest
 from dsh_audit.replay.pairing import Pair
 from dsh_audit.replay.pairing.matching import BodyKey, Match

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby
 
 from dsh_audit.capture.exchange import ExchangeKind
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import SessionLog
+from dsh_audit.record import dataclass
 from dsh_audit.replay.pairing import BodyKey, Candidate
 from dsh_audit.replay.session_replay import Rebuilt, Replay
 from dsh_audit.wire.body import Body

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from dsh_audit.deployment import Used
 from dsh_audit.dispatch.model import WireCount
+from dsh_audit.record import dataclass
 from dsh_audit.replay.session_replay import Rebuilt
 from dsh_audit.wire.body import Body
 

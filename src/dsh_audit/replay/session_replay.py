@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.dispatch.compaction_range import Retention
@@ -15,6 +15,7 @@ from dsh_audit.log.generations import Generation, SessionHistory
 from dsh_audit.log.session_log import EventReader, SessionLog
 from dsh_audit.projection.rejection import ProjectionError
 from dsh_audit.projection.state import SessionState
+from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import Request, build_requests
 from dsh_audit.rules import log as rules
 from dsh_audit.wire.adapter import Encoded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from dsh_audit.capture import CaptureArchive
@@ -13,6 +13,7 @@ from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Where, sort_findings
 from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import LogStats, SessionLog
+from dsh_audit.record import dataclass
 from dsh_audit.replay.body_diff import Verdict, diff_body
 from dsh_audit.replay.judge import PairResult, judge
 from dsh_audit.replay.pairing import Pair, Seen, pair_exchanges

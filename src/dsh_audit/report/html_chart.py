@@ -7,10 +7,10 @@ the edge of what could be reused where the provider did reuse it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from dsh_audit.checks.cache_model import CacheRow
 from dsh_audit.checks.lineage import STEPS
+from dsh_audit.record import dataclass
 from dsh_audit.report import text
 
 WIDTH, HEIGHT = 1000, 300

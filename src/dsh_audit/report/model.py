@@ -5,12 +5,12 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath
 from typing import Any, Literal
 
 from dsh_audit.errors import AuditError
 from dsh_audit.finding import Finding, Severity, has_errors
+from dsh_audit.record import dataclass
 from dsh_audit.report.text import clean, place, plural
 
 Outcome = Literal["passed", "failed", "error", "skipped"]

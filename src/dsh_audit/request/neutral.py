@@ -5,13 +5,14 @@ Source: spec wire-deepseek 2, 7, 8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from dsh_audit.dispatch.model import Dispatch, Prepared
 from dsh_audit.events import SHAPE_ERRORS, Event, Json, SessionHeader
 from dsh_audit.projection.messages import DerivedMessage, derive_event_message
 from dsh_audit.projection.state import Snapshot
+from dsh_audit.record import dataclass
 
 Purpose = Literal["step", "session-title", "compaction", "web-search"]
 

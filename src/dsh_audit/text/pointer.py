@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import AnyStr
 
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'

@@ -7,11 +7,11 @@ given to DeepDiff, which is slow on large ones and blind to key order.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.text.alignment import common_items
 from dsh_audit.text.pointer import common_start, join_pointer

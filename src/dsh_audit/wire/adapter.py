@@ -7,10 +7,11 @@ A protocol is one file with an ``Encoder``: it keeps what successive requests of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 from dsh_audit.deployment import Deployment, Used
+from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.body import Body
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.text.pointer import join_pointer, path_at
 from dsh_audit.wire.parts import END, Part, Path, Piece

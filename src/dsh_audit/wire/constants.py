@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
+from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import COMPACTION_INSTRUCTION
 from dsh_audit.text import ecma
 

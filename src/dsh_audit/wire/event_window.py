@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from dsh_audit.events import Event, Json, SessionHeader
+from dsh_audit.record import dataclass
 from dsh_audit.wire.parts import Piece
 from dsh_audit.wire.session_log_field import MARKER, encode_event
 

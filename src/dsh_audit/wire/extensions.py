@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire import plugin_packages, session_log_field
 from dsh_audit.wire.adapter import Encoded

@@ -8,11 +8,11 @@ Source: spec wire-deepseek 5.2, 5.6.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from dsh_audit.events import Json
 from dsh_audit.projection.messages import DerivedMessage
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import CannotEncodeError
 from dsh_audit.wire.body import PartRun

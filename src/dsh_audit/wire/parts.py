@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.text.pointer import join_pointer
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.wire.body import Body, PartRun
 from dsh_audit.wire.parts import MESSAGE_KEYS, SYSTEM_KEYS, Part

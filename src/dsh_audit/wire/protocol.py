@@ -6,10 +6,9 @@ answer is the evidence, else the deployment file or a capture. Source: spec wire
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dsh_audit.deployment import Used
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.adapter import Notes
 

@@ -8,11 +8,11 @@ dsh-session and dsh-llm 0.2.1-rc.2, tool history and its projection.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
 from typing import Literal
 
 from dsh_audit.events import Event, Json
 from dsh_audit.projection.prefix import Prefix
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.wire.shapes import check_tools
 

@@ -6,7 +6,7 @@ A step is one module with a ``STEP`` and one entry below. Source: spec session-l
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dsh_audit.events import Event, SessionHeader
 from dsh_audit.formats.base import FormatError
@@ -14,6 +14,7 @@ from dsh_audit.formats.migrate import v0_to_v1, v1_to_v2, v2_to_v3, v3_to_v4
 from dsh_audit.formats.migrate.children import child_session
 from dsh_audit.formats.migrate.common import ChildSession, MigrationRefusedError, Step
 from dsh_audit.formats.session_headers import encode_session_header
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 
 STEPS: dict[int, Step] = {module.STEP.from_version: module.STEP for module in (v0_to_v1, v1_to_v2, v2_to_v3, v3_to_v4)}

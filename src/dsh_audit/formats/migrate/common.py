@@ -6,12 +6,12 @@ Source: spec session-log 5 to 8; dsh-session-format of 0.2.1-rc.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from dsh_audit.events import Event, Json, SessionHeader, SurfaceOp
 from dsh_audit.formats.base import FormatError
 from dsh_audit.formats.envelope import is_object, require_object
+from dsh_audit.record import dataclass
 
 SYSTEM_ORDER = ("type", "seq", "time", "data", "surfaceOp", "sourceEventSeqs")
 """Envelope order of the system replacements that the step to format 3 inserts."""

@@ -5,7 +5,7 @@ session-log 6; dsh-session-format-v1-to-v2 0.1.3-alpha.2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from dsh_audit.events import Event, Json, SessionHeader
 from dsh_audit.formats.base import FormatError
@@ -21,6 +21,7 @@ from dsh_audit.formats.migrate.common import (
 from dsh_audit.formats.payload_events import check_payload
 from dsh_audit.formats.stream import StreamPacker
 from dsh_audit.formats.v1 import KNOWN_TYPES
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 
 _CLOSERS = frozenset({"turn/end", "step/end", "llm/retry", "llm/retry-started"})

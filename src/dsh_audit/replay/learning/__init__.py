@@ -8,7 +8,7 @@ Source: spec wire-pi-ai 2, 8.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from dsh_audit.capture import CaptureArchive
@@ -16,6 +16,7 @@ from dsh_audit.capture.exchange import Exchange, Fidelity
 from dsh_audit.deployment import Deployment
 from dsh_audit.events import Json
 from dsh_audit.log.generations import SessionHistory
+from dsh_audit.record import dataclass
 from dsh_audit.replay.learning.guess import address_of, first_settings, parsed
 from dsh_audit.replay.learning.search import Row, Search, Setting, build_deployment
 from dsh_audit.replay.verification import VerifyReport, verify

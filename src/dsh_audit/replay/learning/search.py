@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 from dsh_audit.capture.exchange import Exchange
 from dsh_audit.deployment import Deployment
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import Request
 from dsh_audit.text.pointer import common_ends
 from dsh_audit.wire.session import SessionEncoder

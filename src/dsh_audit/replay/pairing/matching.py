@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import orjson
 
 from dsh_audit.difference.requests import EXTENSION_FIELDS
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.replay.body_diff import MAX_PARSED_BYTES
 from dsh_audit.text import ecma
 from dsh_audit.text.pointer import common_start

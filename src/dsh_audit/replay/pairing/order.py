@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from dsh_audit.capture.exchange import Exchange, ExchangeKind
+from dsh_audit.record import dataclass
 from dsh_audit.replay.pairing.matching import BodyKey, Match, PrefixMeter, value_key
 from dsh_audit.text.alignment import MAX_CELLS, choose, gaps, longest_increasing, pair_equal, pair_in_order
 from dsh_audit.wire.body import Body

@@ -9,11 +9,12 @@ and additional captures do not disturb their neighbours. Source: spec dispatch 8
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import zip_longest
 from typing import TypeAlias
 
 from dsh_audit.capture.exchange import MODEL_KINDS, Exchange
+from dsh_audit.record import dataclass
 from dsh_audit.replay.pairing.matching import BodyKey, KeyFinder, Match, match_body, opening_text
 from dsh_audit.replay.pairing.order import Candidate, Captured, Pair, Stream
 

@@ -6,9 +6,9 @@ Source: ecmascript-json 1.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.wire.body import Body, PartRun
 from dsh_audit.wire.parts import (

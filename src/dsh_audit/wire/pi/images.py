@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.wire.pi.neutral import Image, Part, Text
 from dsh_audit.wire.pi.refusal import no_request, not_encoded
 

@@ -6,10 +6,10 @@ Source: wire-pi-ai 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ Source: wire-pi-ai 8; dsh-llm-pi-ai 0.1.0-rc.8 catalog, config.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dsh_audit.errors import DeploymentError
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.wire.pi.settings import LEVELS
 
 DEFAULT_CONTEXT_WINDOW = 262144

@@ -6,11 +6,11 @@ Source: spec wire-pi-ai 2, 8.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.errors import DeploymentError
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.adapter import CannotEncodeError, Notes
 from dsh_audit.wire.pi.profile import Catalogue, resolve_model

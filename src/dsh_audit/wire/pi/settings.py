@@ -5,10 +5,11 @@ Source: wire-pi-ai 2, 4.3, 6; dsh-llm-pi-ai 0.1.0-rc.8 adapter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.wire.pi.refusal import no_request
 from dsh_audit.wire.pi.versions import PiRules
 

@@ -7,9 +7,9 @@ and the tool list. Tool names are unique either way. Source: pi-ai 1.3.0 utils/t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.wire.pi.neutral import Context, Message, System
 from dsh_audit.wire.pi.versions import PiRules

@@ -7,9 +7,10 @@ releases is part of the rules. Source: wire-pi-ai 10, 11; the released packages 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from dsh_audit.record import dataclass
 from dsh_audit.wire.pi.refusal import not_encoded
 
 
