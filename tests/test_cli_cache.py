@@ -131,7 +131,7 @@ def test_captured_bodies_are_compared() -> None:
 def test_drift_between_two_logs(logs: tuple[Path, Path]) -> None:
     done = run("drift", *logs)
     assert done.returncode == 0
-    assert b"tools removed: walk" in done.stdout
+    assert b"tool removed: walk" in done.stdout
 
 
 def test_no_verdict_where_no_request_could_be_rebuilt(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ UNEXPLAINED = Rule(
     severity=Severity.WARNING,
     title="Settings, prompt or tools changed between two requests and nothing in the log asked for it.",
     advice="Find what rebuilds this part; whatever follows the change in the prompt cannot come from the cache.",
-    example="tools removed: weather",
+    example="tool removed: weather",
 )
 VOLATILE = Rule(
     code="drift/volatile",
