@@ -7,21 +7,21 @@ A request travels: harness messages â†’ neutral context (stage A, ``context``) â
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Protocol
 
 from dsh_audit.events import Json
 from dsh_audit.wire.body import Body
-from dsh_audit.wire.pi.anthropic import encode_anthropic
+from dsh_audit.wire.pi.anthropic import AnthropicEncoder
 from dsh_audit.wire.pi.assemble import NO_SEQS, Seqs
-from dsh_audit.wire.pi.azure import encode_azure
-from dsh_audit.wire.pi.completions import encode_completions
-from dsh_audit.wire.pi.context import build_context, owns_every_route
+from dsh_audit.wire.pi.azure import AzureEncoder
+from dsh_audit.wire.pi.completions import CompletionsEncoder
+from dsh_audit.wire.pi.context import Conversation, owns_every_route
 from dsh_audit.wire.pi.http_headers import check_sendable
 from dsh_audit.wire.pi.images import ImageSource, ImageVersion, has_image
 from dsh_audit.wire.pi.neutral import Context
 from dsh_audit.wire.pi.profile import Catalogue, resolve_model
 from dsh_audit.wire.pi.refusal import PiRefusedError, no_request, not_encoded
-from dsh_audit.wire.pi.responses import encode_responses
+from dsh_audit.wire.pi.responses import ResponsesEncoder
 from dsh_audit.wire.pi.settings import Settings, effort_of, is_chatgpt, retention_of
 from dsh_audit.wire.pi.versions import rules_of
 
@@ -36,12 +36,19 @@ __all__ = [
     "resolve_model",
 ]
 
-Encode: TypeAlias = Callable[[Context, Settings, Seqs], Body]
-PROTOCOLS: dict[str, Encode] = {
-    "openai-completions": encode_completions,
-    "openai-responses": encode_responses,
-    "azure-openai-responses": encode_azure,
-    "anthropic-messages": encode_anthropic,
+class ProtocolEncoder(Protocol):
+    """Writes the bodies of one session in one protocol."""
+
+    def encode(self, context: Context, settings: Settings, seqs: Seqs) -> Body:
+        """The body of a request; cheap where its context extends that of the last one."""
+        ...
+
+
+PROTOCOLS: dict[str, Callable[[], ProtocolEncoder]] = {
+    "openai-completions": CompletionsEncoder,
+    "openai-responses": ResponsesEncoder,
+    "azure-openai-responses": AzureEncoder,
+    "anthropic-messages": AnthropicEncoder,
 }
 
 
@@ -78,24 +85,28 @@ def encode_pi_request(
         PiRefusedError: no request leaves, or this protocol or version is not rebuilt here.
     """
     settings = build_settings(options, resolved_model, version, profile or {}, key or "", env or {})
-    encode = PROTOCOLS.get(resolved_model["api"])
-    if encode is None:
-        raise not_encoded(f'protocol "{resolved_model["api"]}" is not rebuilt here')
-    messages = options["messages"]
-    holds_image = any(has_image(message["content"]) for message in messages)
-    if holds_image and "image" not in resolved_model["input"]:
+    encoder = protocol_encoder(resolved_model)
+    messages, system = options["messages"], options.get("system")
+    if any(has_image(message["content"]) for message in messages) and "image" not in resolved_model["input"]:
         raise no_request(f'model "{resolved_model["id"]}" does not take images')
-    sources = message_seqs if message_seqs is not None else [None] * len(messages)
-    context = build_context(
-        list(zip(sources, messages, strict=True)),
-        settings.rules,
-        system=options.get("system"),
-        tools=options.get("tools") or (),
-        owns=owns,
-        images=images,
-    )
+    conversation = Conversation(settings.rules, owns, images, has_system=system is not None)
+    conversation.set_tools(options.get("tools") or ())
+    for message, seq in zip(messages, message_seqs or [None] * len(messages), strict=True):
+        conversation.add(message, seq)
+    context = conversation.context(system)
     check_sendable(settings)
-    return encode(context, settings, seqs)
+    return encoder.encode(context, settings, seqs)
+
+
+def protocol_encoder(model: dict[str, Json]) -> ProtocolEncoder:
+    """A new encoder for the protocol of a resolved model.
+
+    Raises:
+        PiRefusedError: the protocol is not rebuilt here.
+    """
+    if model["api"] not in PROTOCOLS:
+        raise not_encoded(f'protocol "{model["api"]}" is not rebuilt here')
+    return PROTOCOLS[model["api"]]()
 
 
 def build_settings(

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from dsh_audit.events import Json
 from dsh_audit.wire.body import Body
-from dsh_audit.wire.pi.anthropic_messages import ClaudeWriter, mark_history, with_effort_messages
+from dsh_audit.wire.pi.anthropic_messages import ClaudeWriter, can_carry_marker, effort_item, mark_last, rewrite_id
 from dsh_audit.wire.pi.anthropic_tools import PLACEHOLDER, ToolPrinter
-from dsh_audit.wire.pi.assemble import Seqs, assemble
+from dsh_audit.wire.pi.assemble import BodyPrinter, Seqs
+from dsh_audit.wire.pi.history import History
+from dsh_audit.wire.pi.items import ItemFold, resume
 from dsh_audit.wire.pi.limits import OutputLimit
 from dsh_audit.wire.pi.neutral import Context
 from dsh_audit.wire.pi.settings import Settings, compat_flag
@@ -20,42 +22,77 @@ _IDENTITY = "You are Claude Code, Anthropic's official CLI for Claude."
 _EFFORTS = {"minimal": "low", "low": "low", "medium": "medium"}
 
 
-def encode_anthropic(context: Context, settings: Settings, seqs: Seqs) -> Body:
-    """The body of a Messages request."""
-    model, compat = settings.model, settings.compat
-    marker = _cache_marker(settings)
+class AnthropicEncoder:
+    """Writes the Messages bodies of one session."""
+
+    def __init__(self) -> None:
+        self._printer = BodyPrinter("messages")
+        self._fold: ItemFold | None = None
+
+    def encode(self, context: Context, settings: Settings, seqs: Seqs) -> Body:
+        """The body of a request."""
+        model, compat, rules = settings.model, settings.compat, settings.rules
+        marker = _cache_marker(settings)
+        takes_system = compat_flag(compat, "supportsMidConvoSystemMessages", False)
+        transcript = resolve_transcript(context, rules, native=takes_system)
+        takes_changes = takes_system and compat_flag(compat, "supportsMidConvoToolChanges", False)
+        in_place = rules.has_transcripts and takes_changes and bool(transcript.head_tools)
+        shows_effort = _manages_effort(settings)
+        key = (model, rules, settings.is_oauth, in_place, shows_effort, transcript.skips_first, transcript.drops_system)
+
+        def start() -> ItemFold:
+            changes = ToolPrinter(settings) if in_place else None
+            writer = ClaudeWriter(settings, changes, shows_effort=shows_effort)
+            history = History(model, rewrite_id, rules)
+            return ItemFold(
+                key,
+                context,
+                transcript,
+                history,
+                writer,
+                list_key="messages",
+                first_index=0,
+                can_mark=can_carry_marker,
+            )
+
+        self._fold = fold = resume(self._fold, key, context, start)
+        items = mark_last(fold.open_items(), marker)
+        if shows_effort:
+            items = [*items, effort_item(_effort_name(settings))]
+        tools = transcript.head_tools if in_place else transcript.tools
+        tool_marker = marker if compat_flag(compat, "supportsCacheControlOnTools", True) else None
+
+        def define() -> list[Json]:
+            return [*ToolPrinter(settings).definitions(tools, tool_marker), *([PLACEHOLDER] if in_place else ())]
+
+        self._printer.print_tools((tools, model, rules, settings.is_oauth, tool_marker, in_place), define, seqs.tools)
+        params = _members(context, transcript.system, settings, marker, has_tools=bool(tools))
+        return self._printer.body(params, None, fold.run, fold.print_open(items), seqs)
+
+
+def _members(
+    context: Context, system: str | None, settings: Settings, marker: dict[str, Json] | None, *, has_tools: bool
+) -> dict[str, Json]:
+    """All members in wire order; messages and tools are placeholders."""
     max_tokens, budget = _limits(context, settings)
-    takes_system = compat_flag(compat, "supportsMidConvoSystemMessages", False)
-    transcript = resolve_transcript(context, settings.rules, native=takes_system)
-    printer = ToolPrinter(settings)
-    takes_changes = takes_system and compat_flag(compat, "supportsMidConvoToolChanges", False)
-    in_place = settings.rules.has_transcripts and takes_changes and bool(transcript.head_tools)
-    writer = ClaudeWriter(settings, printer if in_place else None)
-    items = writer.write(transcript.context)
-    mark_history(items, marker)
-    if _manages_effort(settings):
-        items = with_effort_messages(items, writer.levels, _effort_name(settings))
-    params: dict[str, Json] = {"model": model["id"], "messages": None, "max_tokens": max_tokens}
+    params: dict[str, Json] = {"model": settings.model["id"], "messages": None, "max_tokens": max_tokens}
     params["stream"] = True
-    if system := _system(transcript.context, settings, marker):
-        params["system"] = system
+    if blocks := _system(system, settings, marker):
+        params["system"] = blocks
     if _takes_temperature(settings):
         params["temperature"] = settings.temperature
-    tool_marker = marker if compat_flag(compat, "supportsCacheControlOnTools", True) else None
-    if in_place:
-        params["tools"] = [*printer.definitions(transcript.head_tools, tool_marker), PLACEHOLDER]
-    elif transcript.context.tools:
-        params["tools"] = printer.definitions(transcript.context.tools, tool_marker)
+    if has_tools:
+        params["tools"] = None
     params |= _thinking(settings, budget)
-    fallbacks = compat.get("allowedFallbackModels") if settings.rules.has_thinking_budgets else None
+    fallbacks = settings.compat.get("allowedFallbackModels") if settings.rules.has_thinking_budgets else None
     if fallbacks:
         params["fallbacks"] = [{"model": fallback["model"]} for fallback in fallbacks]
-    return assemble(params, "messages", items, seqs)
+    return params
 
 
 def _limits(context: Context, settings: Settings) -> tuple[int, int]:
     """(max_tokens, thinking budget)."""
-    limit = OutputLimit(settings.model, context, settings.rules)
+    limit = OutputLimit(settings.model, context)
     if settings.effort and not _is_adaptive(settings):
         return limit.with_budget(settings.max_tokens, settings.effort, settings.thinking_budgets)
     return limit.plain(settings.max_tokens), 0
@@ -73,9 +110,9 @@ def _cache_marker(settings: Settings) -> dict[str, Json] | None:
     return {"type": "ephemeral", **({"ttl": "1h"} if is_long else {})}
 
 
-def _system(context: Context, settings: Settings, marker: dict[str, Json] | None) -> list[Json]:
+def _system(system: str | None, settings: Settings, marker: dict[str, Json] | None) -> list[Json]:
     texts = [_IDENTITY] if settings.is_oauth else []
-    texts += [clean(context.system)] if context.system else []
+    texts += [clean(system)] if system else []
     cache = {} if marker is None else {"cache_control": marker}
     return [{"type": "text", "text": text, **cache} for text in texts]
 

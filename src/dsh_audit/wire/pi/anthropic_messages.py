@@ -6,19 +6,18 @@ Source: wire-pi-ai 6.3; pi-ai 0.82.1, 0.85.1 and 1.3.0 api/anthropic-messages.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
-from itertools import groupby
 
 from dsh_audit.events import Json
 from dsh_audit.text import ecma
 from dsh_audit.wire.pi.anthropic_tools import ToolPrinter
 from dsh_audit.wire.pi.assemble import WireItem
 from dsh_audit.wire.pi.completions_messages import SEE_IMAGE, joined_texts
-from dsh_audit.wire.pi.history import replace_images, transform
+from dsh_audit.wire.pi.history import replace_images
 from dsh_audit.wire.pi.neutral import (
     Assistant,
     Call,
-    Context,
     Image,
     Message,
     Part,
@@ -37,47 +36,54 @@ _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
 class ClaudeWriter:
-    """Writes the messages of one request.
+    """Writes the transformed history.
 
     Args:
         changes: prints tools that are added in place; None when tool changes are not native.
+        shows_effort: the effort behind each answer goes before it.
     """
 
-    def __init__(self, settings: Settings, changes: ToolPrinter | None) -> None:
-        self._items: list[WireItem] = []
-        self.levels: dict[int, str] = {}
+    def __init__(self, settings: Settings, changes: ToolPrinter | None, *, shows_effort: bool) -> None:
         self._settings = settings
         self._names = ToolPrinter(settings)
         self._changes = changes
+        self._shows_effort = shows_effort
         self._allow_unsigned = compat_flag(settings.compat, "allowEmptySignature", False)
         self._pending: list[WireItem] = []
+        self._run: list[ToolResult] = []
 
-    def write(self, context: Context) -> list[WireItem]:
-        """The message list without markers; ``levels`` then holds the effort of assistant items by index."""
-        history = transform(context.messages, self._settings.model, _rewrite_id, self._settings.rules)
-        for is_result, run in groupby(history, lambda message: isinstance(message, ToolResult)):
-            if is_result:
-                self._write_results([message for message in run if isinstance(message, ToolResult)])
-            else:
-                for message in run:
-                    self._write(message)
-        self._flush()
-        return self._items
+    def fork(self) -> ClaudeWriter:
+        """A writer in the same state whose work leaves this one alone."""
+        fork = copy(self)
+        fork._pending, fork._run = self._pending.copy(), self._run.copy()
+        return fork
 
-    def _flush(self) -> None:
-        self._items += self._pending
-        self._pending = []
-
-    def _write(self, message: Message) -> None:
+    def write(self, message: Message) -> Iterator[WireItem]:
+        """The items that are final with a message."""
+        if isinstance(message, ToolResult):
+            self._run.append(message)
+            return
+        yield from self._end_run()
         if isinstance(message, System):
             if blocks := self._system_blocks(message):
                 self._pending.append(WireItem({"role": "system", "content": blocks}, (message.seq,)))
         elif isinstance(message, User):
             content = _user_content(message)
             if content or content == "":
-                self._items.append(WireItem({"role": "user", "content": content}, (message.seq,)))
-        elif isinstance(message, Assistant):
-            self._write_assistant(message)
+                yield WireItem({"role": "user", "content": content}, (message.seq,))
+        else:
+            yield from self._answer(message)
+
+    def finish(self) -> Iterator[WireItem]:
+        """What the end of the history gives: an open run of results, and system messages that wait."""
+        yield from self._end_run()
+        yield from self._pending
+        self._pending = []
+
+    def _end_run(self) -> Iterator[WireItem]:
+        if self._run:
+            yield self._results(self._run)
+            self._run = []
 
     def _system_blocks(self, message: System) -> list[Json]:
         blocks: list[Json] = [{"type": "text", "text": clean(message.text)}] if message.text else []
@@ -93,16 +99,15 @@ class ClaudeWriter:
             blocks.append({"type": "tool_addition", "tool": tool})
         return blocks
 
-    def _write_assistant(self, message: Assistant) -> None:
-        self._flush()
+    def _answer(self, message: Assistant) -> Iterator[WireItem]:
+        yield from self.finish()
         blocks = [value for block in message.blocks for value in self._block(block)]
         if not blocks:
             return
-        model = self._settings.model
-        is_own = message.api == "anthropic-messages" and message.provider == model["provider"]
-        if is_own and message.level in _EFFORTS:
-            self.levels[len(self._items)] = message.level
-        self._items.append(WireItem({"role": "assistant", "content": blocks}, (message.seq,)))
+        is_own = message.api == "anthropic-messages" and message.provider == self._settings.model["provider"]
+        if self._shows_effort and is_own and message.level in _EFFORTS:
+            yield effort_item(str(message.level), message.seq)
+        yield WireItem({"role": "assistant", "content": blocks}, (message.seq,))
 
     def _block(self, block: Text | Thinking | Call) -> Iterator[Json]:
         if isinstance(block, Call):
@@ -113,7 +118,7 @@ class ClaudeWriter:
         elif not is_blank(block.text):
             yield {"type": "text", "text": clean(block.text)}
 
-    def _write_results(self, run: list[ToolResult]) -> None:
+    def _results(self, run: list[ToolResult]) -> WireItem:
         """A run of results is one user message; the images of failed ones come last in 1.3.0."""
         blocks: list[Json] = []
         seqs: list[int | None] = []
@@ -129,35 +134,31 @@ class ClaudeWriter:
             seqs.append(result.seq)
         blocks += [block for block, _ in later]
         seqs += [seq for _, seq in later]
-        self._items.append(WireItem({"role": "user", "content": blocks}, tuple(seqs)))
+        return WireItem({"role": "user", "content": blocks}, tuple(seqs))
 
 
-def with_effort_messages(items: list[WireItem], levels: dict[int, str], level: str) -> list[WireItem]:
-    """Put the effort of each assistant message before it, and the one in force at the end."""
-    marked: list[WireItem] = []
-    for index, item in enumerate(items):
-        if index in levels:
-            marked.append(replace(_effort_message(levels[index]), seqs=item.seqs[:1]))
-        marked.append(item)
-    return [*marked, _effort_message(level)]
+def effort_item(level: str, seq: int | None = None) -> WireItem:
+    """A message that sets the effort."""
+    return WireItem({"role": "system", "content": [], "output_config": {"effort": level}}, (seq,))
 
 
-def _effort_message(level: str) -> WireItem:
-    return WireItem({"role": "system", "content": [], "output_config": {"effort": level}})
+def can_carry_marker(_item: WireItem) -> bool:
+    """Whether an item is held back for the marker: always, since the marker stands on the last one."""
+    return True
 
 
-def mark_history(items: list[WireItem], marker: dict[str, Json] | None) -> None:
-    """Put the marker on the last block of a final user or system message."""
+def mark_last(items: list[WireItem], marker: dict[str, Json] | None) -> list[WireItem]:
+    """The items with the marker on the last block of a final user or system message."""
     if marker is None or not items or items[-1].value["role"] == "assistant":
-        return
-    message = items[-1].value
-    if isinstance(message["content"], str):
-        message["content"] = [{"type": "text", "text": message["content"], "cache_control": marker}]
-    else:
-        message["content"][-1]["cache_control"] = marker
+        return items
+    content = items[-1].value["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    value = {**items[-1].value, "content": [*blocks[:-1], {**blocks[-1], "cache_control": marker}]}
+    return [*items[:-1], replace(items[-1], value=value)]
 
 
-def _rewrite_id(call_id: str, _message: Assistant) -> str:
+def rewrite_id(call_id: str, _message: Assistant) -> str:
+    """The id that another model's call gets."""
     return safe_id(call_id)[:_ID_UNITS]
 
 

@@ -5,7 +5,7 @@ Source: ecmascript-json 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 
 from dsh_audit.events import Json
 from dsh_audit.record import dataclass
@@ -34,7 +34,7 @@ class WireItem:
         seqs: the log event it comes from; one for each entry of its ``content`` list when there are several.
     """
 
-    value: dict[str, Json]
+    value: Json
     seqs: tuple[int | None, ...] = (None,)
 
 
@@ -49,57 +49,55 @@ class Seqs:
 NO_SEQS = Seqs()
 
 
-def assemble(params: dict[str, Json], list_key: str, items: list[WireItem], seqs: Seqs) -> Body:
-    """Print a body.
+class BodyPrinter:
+    """Prints the bodies of one protocol and session; parts that repeat are the same objects.
 
     Args:
-        params: its members in wire order; the value of ``list_key`` is ignored.
+        list_key: the member that holds the messages.
     """
-    return Body.of(_parts(params, list_key, items, seqs))
 
-
-class RunCache:
-    """Lets successive bodies of a session share the parts in front that did not change."""
-
-    def __init__(self) -> None:
-        self._run = PartRun()
+    def __init__(self, list_key: str) -> None:
+        self.list_key = list_key
         self._memory = PartMemory()
+        self._open, self._close = open_list(list_key), close_list(list_key)
+        self._tools: tuple[tuple[object, ...], tuple[Part, ...]] = ((), ())
 
-    def share(self, body: Body) -> Body:
-        """The same body over a shared run: all but its last messages, which a longer history changes."""
-        parts = body.tail
-        start = next(at for at, part in enumerate(parts) if part.kind == "mark") + 1
-        start += parts[start].kind == "system"
-        count = sum(1 for part in parts[start:] if part.kind == "message") - 2
-        count = max(count, 0)
-        kept = self._run.slice(0, min(len(self._run), count))
-        if len(self._run) > count or not all(map(Part.is_like, kept, parts[start:])):
-            self._run = PartRun()
-        for part in parts[start + len(self._run) : start + count]:
-            self._run.append(part)
-        head, tail = parts[:start], parts[start + count :]
-        return Body(tuple(map(self._memory.keep, head)), self._run, count, tuple(map(self._memory.keep, tail)))
+    def print_tools(self, key: tuple[object, ...], define: Callable[[], list[Json]], seq: int | None) -> None:
+        """Make the tools of the next body: those of the last one while nothing that they depend on changes."""
+        if self._tools[0] != (seq, *key):
+            parts = (
+                element("tools", index, ecma.stringify(tool), tool_name(tool), seq, "tool")
+                for index, tool in enumerate(define())
+            )
+            self._tools = ((seq, *key), (open_list("tools"), *parts, close_list("tools")))
 
+    def body(
+        self, params: dict[str, Json], prompt: WireItem | None, run: PartRun, open_parts: Iterable[Part], seqs: Seqs
+    ) -> Body:
+        """A body.
 
-def _parts(params: dict[str, Json], list_key: str, items: list[WireItem], seqs: Seqs) -> Iterator[Part]:
-    is_first = True
-    for key, value in params.items():
-        if key == list_key:
-            yield open_list(key)
-            for index, item in enumerate(items):
-                yield item_part(key, index, item)
-            yield close_list(key)
-        elif key == "tools":
-            yield open_list(key)
-            for index, tool in enumerate(value):
-                yield element(key, index, ecma.stringify(tool), tool_name(tool), seqs.tools, "tool")
-            yield close_list(key)
-        else:
-            kind: Kind = "system" if key in SYSTEM_KEYS else "setting"
-            seq = seqs.system if key == "system" else None
-            yield member(key, ecma.stringify(value), seq, kind, first=is_first)
-        is_first = False
-    yield END
+        Args:
+            params: its members in wire order; the values of the message list and of the tools are ignored.
+            prompt: the item that stands before the run.
+            open_parts: the items behind it.
+        """
+        keep = self._memory.keep
+        head: list[Part] = []
+        tail: list[Part] = []
+        for key, value in params.items():
+            if key == self.list_key:
+                head.append(self._open)
+                if prompt is not None:
+                    head.append(keep(item_part(key, 0, prompt)))
+                tail = [*open_parts, self._close]
+            elif key == "tools":
+                tail += self._tools[1]
+            else:
+                kind: Kind = "system" if key in SYSTEM_KEYS else "setting"
+                seq = seqs.system if key == "system" else None
+                part = keep(member(key, ecma.stringify(value), seq, kind, first=not head))
+                (tail or head).append(part)
+        return Body(tuple(head), run, len(run), (*tail, END))
 
 
 def tool_name(tool: dict[str, Json]) -> str:
@@ -110,7 +108,8 @@ def tool_name(tool: dict[str, Json]) -> str:
 
 def item_part(list_key: str, index: int, item: WireItem) -> Part:
     """One entry of the message list; ``content`` is the last member where its entries come from several events."""
-    role = str(item.value.get("role") or item.value.get("type", ""))
+    value = item.value if isinstance(item.value, dict) else {}
+    role = str(value.get("role") or value.get("type", ""))
     if len(item.seqs) == 1:
         kind: Kind = "system" if index == 0 and role in ("system", "developer") else "message"
         return element(list_key, index, ecma.stringify(item.value), role, item.seqs[0], kind)

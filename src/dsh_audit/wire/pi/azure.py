@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dsh_audit.events import Json
 from dsh_audit.wire.body import Body
-from dsh_audit.wire.pi.assemble import Seqs, assemble
+from dsh_audit.wire.pi.assemble import BodyPrinter, Seqs
 from dsh_audit.wire.pi.limits import OutputLimit
 from dsh_audit.wire.pi.neutral import Context
 from dsh_audit.wire.pi.responses import (
@@ -16,7 +16,7 @@ from dsh_audit.wire.pi.responses import (
     common_members,
     reasoning_with_effort,
 )
-from dsh_audit.wire.pi.responses_input import response_items
+from dsh_audit.wire.pi.responses_input import ResponseItems
 from dsh_audit.wire.pi.responses_items import response_tools
 from dsh_audit.wire.pi.settings import Settings, compat_flag, sampling_members
 from dsh_audit.wire.pi.strings import trim
@@ -24,25 +24,33 @@ from dsh_audit.wire.pi.strings import trim
 _PROVIDERS = PAIRED_PROVIDERS | {"azure-openai-responses"}
 
 
-def encode_azure(context: Context, settings: Settings, seqs: Seqs) -> Body:
-    """The body of an Azure Responses request."""
-    model, compat = settings.model, settings.model.get("compat") or {}
-    strict = compat_flag(compat, "supportsStrictMode", True)
-    limit = OutputLimit(model, context, settings.rules).plain(settings.max_tokens)
-    items, tools = response_items(context, settings, _PROVIDERS, seqs, strict=strict)
-    deployment = deployment_name(model["id"], settings.env.get("AZURE_OPENAI_DEPLOYMENT_NAME_MAP", ""))
-    params: dict[str, Json] = {"model": deployment, "input": None, "stream": True}
-    if settings.session_id is not None:
-        params["prompt_cache_key"] = settings.session_id[:CACHE_KEY_POINTS]
-    params |= common_members(limit, settings)
-    if tools:
-        params["tools"] = response_tools(tools, strict)
-    if settings.is_reasoning and settings.effort:
-        params |= reasoning_with_effort(settings, settings.effort)
-    elif settings.is_reasoning and settings.has_off:
-        params["reasoning"] = {"effort": settings.level("off", "none")}
-    params |= sampling_members(settings)
-    return assemble(params, "input", items, seqs)
+class AzureEncoder:
+    """Writes the Azure Responses bodies of one session."""
+
+    def __init__(self) -> None:
+        self._printer = BodyPrinter("input")
+        self._items = ResponseItems(_PROVIDERS)
+
+    def encode(self, context: Context, settings: Settings, seqs: Seqs) -> Body:
+        """The body of a request."""
+        model, compat = settings.model, settings.model.get("compat") or {}
+        strict = compat_flag(compat, "supportsStrictMode", True)
+        limit = OutputLimit(model, context).plain(settings.max_tokens)
+        items, tools = self._items.of(context, settings, seqs, strict=strict)
+        self._printer.print_tools((tools, strict), lambda: response_tools(tools, strict), seqs.tools)
+        deployment = deployment_name(model["id"], settings.env.get("AZURE_OPENAI_DEPLOYMENT_NAME_MAP", ""))
+        params: dict[str, Json] = {"model": deployment, "input": None, "stream": True}
+        if settings.session_id is not None:
+            params["prompt_cache_key"] = settings.session_id[:CACHE_KEY_POINTS]
+        params |= common_members(limit, settings)
+        if tools:
+            params["tools"] = None
+        if settings.is_reasoning and settings.effort:
+            params |= reasoning_with_effort(settings, settings.effort)
+        elif settings.is_reasoning and settings.has_off:
+            params["reasoning"] = {"effort": settings.level("off", "none")}
+        params |= sampling_members(settings)
+        return self._printer.body(params, items.prompt, items.run, items.open_parts, seqs)
 
 
 def deployment_name(model_id: str, name_map: str) -> str:

@@ -7,32 +7,72 @@ from __future__ import annotations
 
 from dsh_audit.events import Json
 from dsh_audit.wire.body import Body
-from dsh_audit.wire.pi.assemble import Seqs, WireItem, assemble
+from dsh_audit.wire.pi.assemble import BodyPrinter, Seqs, WireItem
 from dsh_audit.wire.pi.compat import completions_compat
-from dsh_audit.wire.pi.completions_messages import chat_messages, chat_tools
+from dsh_audit.wire.pi.completions_messages import (
+    ChatWriter,
+    can_carry_marker,
+    chat_id_rule,
+    chat_tools,
+    instructions_item,
+    marked,
+)
 from dsh_audit.wire.pi.completions_reasoning import reasoning_members
+from dsh_audit.wire.pi.history import History
+from dsh_audit.wire.pi.items import ItemFold, resume
 from dsh_audit.wire.pi.limits import OutputLimit
-from dsh_audit.wire.pi.neutral import Assistant, Call, Context, ToolResult
+from dsh_audit.wire.pi.neutral import Context
 from dsh_audit.wire.pi.settings import Settings, sampling_members
 from dsh_audit.wire.pi.transcript import resolve_transcript
 
 CACHE_KEY_POINTS = 64
 
 
-def encode_completions(context: Context, settings: Settings, seqs: Seqs) -> Body:
-    """The body of a chat completions request."""
+class CompletionsEncoder:
+    """Writes the chat completions bodies of one session."""
+
+    def __init__(self) -> None:
+        self._printer = BodyPrinter("messages")
+        self._fold: ItemFold | None = None
+
+    def encode(self, context: Context, settings: Settings, seqs: Seqs) -> Body:
+        """The body of a request."""
+        model = settings.model
+        compat = completions_compat(model, settings.rules)
+        takes_system = compat["supportsMidConvoSystemMessages"] is True
+        transcript = resolve_transcript(context, settings.rules, native=takes_system)
+        in_place = takes_system and compat["supportsMidConvoToolAdditions"] is True and transcript.is_additive
+        marker = _cache_marker(compat, settings)
+        has_prompt = bool(transcript.system)
+        key = (model, settings.rules, in_place, marker, has_prompt, transcript.skips_first, transcript.drops_system)
+
+        def start() -> ItemFold:
+            writer = ChatWriter(model, compat, settings.rules, in_place, None if has_prompt else marker)
+            history = History(model, chat_id_rule(model), settings.rules)
+            can_mark = None if marker is None else can_carry_marker
+            index = int(has_prompt)
+            return ItemFold(
+                key, context, transcript, history, writer, list_key="messages", first_index=index, can_mark=can_mark
+            )
+
+        self._fold = fold = resume(self._fold, key, context, start)
+        prompt = instructions_item(transcript.system, seqs.system, model, compat) if transcript.system else None
+        items = fold.open_items()
+        if marker is not None:
+            prompt = prompt and (marked(prompt, marker) or prompt)
+            items = _mark_last(items, marker)
+        tools = transcript.head_tools if in_place else transcript.tools
+        self._printer.print_tools(
+            (tools, model, settings.rules, marker), lambda: _mark_tool(chat_tools(tools, compat), marker), seqs.tools
+        )
+        params = _members(context, settings, compat, has_tools=bool(tools))
+        return self._printer.body(params, prompt, fold.run, fold.print_open(items), seqs)
+
+
+def _members(context: Context, settings: Settings, compat: dict[str, Json], *, has_tools: bool) -> dict[str, Json]:
+    """All members in wire order; messages and tools are placeholders."""
     model = settings.model
-    compat = completions_compat(model, settings.rules)
-    limit = OutputLimit(model, context, settings.rules).plain(settings.max_tokens)
-    takes_system = compat["supportsMidConvoSystemMessages"] is True
-    transcript = resolve_transcript(context, settings.rules, native=takes_system)
-    context = transcript.context
-    in_place = takes_system and compat["supportsMidConvoToolAdditions"] is True and transcript.is_additive
-    items = chat_messages(context, model, compat, settings.rules, seqs, in_place)
-    tools = _tools(context, transcript.head_tools if in_place else context.tools, compat)
-    marker = _cache_marker(compat, settings)
-    if marker is not None:
-        _mark(items, tools, marker)
+    limit = OutputLimit(model, context).plain(settings.max_tokens)
     params: dict[str, Json] = {"model": model["id"], "messages": None, "stream": True}
     params |= _cache_members(compat, settings)
     if compat["supportsUsageInStreaming"] is not False:
@@ -43,16 +83,16 @@ def encode_completions(context: Context, settings: Settings, seqs: Seqs) -> Body
     params["max_tokens" if is_short else "max_completion_tokens"] = limit
     if settings.temperature is not None:
         params["temperature"] = settings.temperature
-    if tools is not None:
-        params["tools"] = tools
-    if tools and compat["zaiToolStream"]:
+    # An empty list when there are none but the history calls some.
+    if has_tools or context.has_tool_history:
+        params["tools"] = None
+    if has_tools and compat["zaiToolStream"]:
         params["tool_stream"] = True
     if settings.rules.has_output_flags and (model.get("compat") or {}).get("vllmPriority") is not None:
         params["priority"] = compat["vllmPriority"]
     params |= reasoning_members(compat, settings, limit)
     params |= _routing_members(model)
-    params |= sampling_members(settings)
-    return assemble(params, "messages", items, seqs)
+    return params | sampling_members(settings)
 
 
 def _cache_members(compat: dict[str, Json], settings: Settings) -> dict[str, Json]:
@@ -64,21 +104,6 @@ def _cache_members(compat: dict[str, Json], settings: Settings) -> dict[str, Jso
     if is_long:
         members["prompt_cache_retention"] = "24h"
     return members
-
-
-def _tools(context: Context, tools: tuple[dict[str, Json], ...], compat: dict[str, Json]) -> list[Json] | None:
-    """The tools; an empty list when there are none but the history calls some."""
-    if not tools:
-        return [] if _has_tool_history(context) else None
-    return chat_tools(tools, compat)
-
-
-def _has_tool_history(context: Context) -> bool:
-    return any(
-        isinstance(message, ToolResult)
-        or (isinstance(message, Assistant) and any(isinstance(block, Call) for block in message.blocks))
-        for message in context.messages
-    )
 
 
 def _routing_members(model: dict[str, Json]) -> dict[str, Json]:
@@ -101,27 +126,14 @@ def _cache_marker(compat: dict[str, Json], settings: Settings) -> dict[str, Json
     return {"type": "ephemeral", **({"ttl": "1h"} if is_long else {})}
 
 
-def _mark(items: list[WireItem], tools: list[Json] | None, marker: dict[str, Json]) -> None:
-    """Put cache markers on the first system message, the last tool and the last message that can take one."""
-    for item in items:
-        if item.value["role"] in ("system", "developer"):
-            _mark_text(item.value, marker)
-            break
-    if tools:
-        tools[-1] = {**tools[-1], "cache_control": marker}
-    for item in reversed(items):
-        if item.value["role"] in ("user", "assistant", "tool") and _mark_text(item.value, marker):
-            break
+def _mark_tool(tools: list[Json], marker: dict[str, Json] | None) -> list[Json]:
+    """The tools with the marker on the last one."""
+    return tools if marker is None or not tools else [*tools[:-1], {**tools[-1], "cache_control": marker}]
 
 
-def _mark_text(message: dict[str, Json], marker: dict[str, Json]) -> bool:
-    content = message.get("content")
-    if isinstance(content, str):
-        if content:
-            message["content"] = [{"type": "text", "text": content, "cache_control": marker}]
-        return bool(content)
-    for part in reversed(content or []):
-        if part["type"] == "text":
-            part["cache_control"] = marker
-            return True
-    return False
+def _mark_last(items: list[WireItem], marker: dict[str, Json]) -> list[WireItem]:
+    """The items with the marker on the last one that can take it."""
+    for index in reversed(range(len(items))):
+        if can_carry_marker(items[index]):
+            return [*items[:index], marked(items[index], marker) or items[index], *items[index + 1 :]]
+    return items

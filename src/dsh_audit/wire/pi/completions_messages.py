@@ -5,17 +5,17 @@ Source: wire-pi-ai 6.1; pi-ai 0.82.1 api/openai-completions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import replace
 
 from dsh_audit.events import Json
 from dsh_audit.text import ecma
-from dsh_audit.wire.pi.assemble import Seqs, WireItem
-from dsh_audit.wire.pi.history import transform
+from dsh_audit.wire.pi.assemble import WireItem
+from dsh_audit.wire.pi.history import RewriteId
 from dsh_audit.wire.pi.neutral import (
     Assistant,
     Call,
-    Context,
     Image,
     Message,
     Part,
@@ -37,34 +37,9 @@ _ID_UNITS = 40
 _REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_text")
 
 
-def chat_messages(
-    context: Context,
-    model: dict[str, Json],
-    compat: dict[str, Json],
-    rules: PiRules,
-    seqs: Seqs,
-    adds_in_place: bool,
-) -> list[WireItem]:
-    """The message list, system message first.
-
-    Args:
-        adds_in_place: tools that a later message adds are declared there.
-    """
-
-    def rewrite_id(call_id: str, _message: Assistant) -> str:
-        return chat_call_id(call_id, model["provider"])
-
-    writer = _Writer(model, compat, rules, adds_in_place)
-    if context.system:
-        writer.add_instructions(context.system, seqs.system)
-    history = transform(context.messages, model, rewrite_id, rules)
-    for is_result, run in groupby(history, lambda message: isinstance(message, ToolResult)):
-        if is_result:
-            writer.write_results(list(run))
-        else:
-            for message in run:
-                writer.write(message)
-    return writer.items
+def chat_id_rule(model: dict[str, Json]) -> RewriteId:
+    """How the ids of another model's calls are rewritten."""
+    return lambda call_id, _message: chat_call_id(call_id, model["provider"])
 
 
 def chat_call_id(call_id: str, provider: str) -> str:
@@ -106,65 +81,118 @@ def _image_part(image: Image) -> dict[str, Json]:
     return {"type": "image_url", "image_url": {"url": data_url(image)}}
 
 
-class _Writer:
-    """Writes the transformed history; remembers whether the last thing was a run of tool results."""
+def instructions_item(text: str, seq: int | None, model: dict[str, Json], compat: dict[str, Json]) -> WireItem:
+    """A message of the system."""
+    is_developer = bool(model["reasoning"]) and bool(compat["supportsDeveloperRole"])
+    return WireItem({"role": "developer" if is_developer else "system", "content": clean(text)}, (seq,))
 
-    def __init__(self, model: dict[str, Json], compat: dict[str, Json], rules: PiRules, adds_in_place: bool) -> None:
-        self.items: list[WireItem] = []
+
+def can_carry_marker(item: WireItem) -> bool:
+    """Whether the cache marker at the end of the history can stand on an item."""
+    content = item.value.get("content")
+    has_text = bool(content) if isinstance(content, str) else any(part["type"] == "text" for part in content or ())
+    return has_text and item.value["role"] in ("user", "assistant", "tool")
+
+
+def marked(item: WireItem, marker: dict[str, Json]) -> WireItem | None:
+    """The item with a marker on its last text; None when it has none."""
+    content = item.value.get("content")
+    if isinstance(content, str):
+        parts: list[Json] = [{"type": "text", "text": content}] if content else []
+    else:
+        parts = list(content or [])
+    for index in reversed(range(len(parts))):
+        if parts[index]["type"] == "text":
+            parts[index] = {**parts[index], "cache_control": marker}
+            return replace(item, value={**item.value, "content": parts})
+    return None
+
+
+class ChatWriter:
+    """Writes the transformed history.
+
+    Args:
+        adds_in_place: tools that a later message adds are declared there.
+        marker: for the first system message; None when there is none, or when the prompt before has it.
+    """
+
+    def __init__(
+        self,
+        model: dict[str, Json],
+        compat: dict[str, Json],
+        rules: PiRules,
+        adds_in_place: bool,
+        marker: dict[str, Json] | None,
+    ) -> None:
         self._rules = rules
         self._adds_in_place = adds_in_place
         self._model = model
         self._compat = compat
+        self._marker = marker
         self._after_results = False
+        self._run: list[ToolResult] = []
 
-    def add(self, value: dict[str, Json], seq: int | None) -> None:
-        self.items.append(WireItem(value, (seq,)))
+    def fork(self) -> ChatWriter:
+        """A writer in the same state whose work leaves this one alone."""
+        fork = copy(self)
+        fork._run = self._run.copy()
+        return fork
 
-    def add_instructions(self, text: str, seq: int | None) -> None:
-        is_developer = bool(self._model["reasoning"]) and bool(self._compat["supportsDeveloperRole"])
-        self.add({"role": "developer" if is_developer else "system", "content": clean(text)}, seq)
-
-    def _write_system(self, message: System) -> None:
-        if message.added and self._adds_in_place:
-            self.add({"role": "system", "tools": chat_tools(message.added, self._compat)}, message.seq)
-        if message.text:
-            self.add_instructions(message.text, message.seq)
-        self._after_results = False
-
-    def write(self, message: Message) -> None:
+    def write(self, message: Message) -> Iterator[WireItem]:
+        """The items that are final with a message."""
+        if isinstance(message, ToolResult):
+            self._run.append(message)
+            yield self._result(message)
+            return
+        yield from self.finish()
         if isinstance(message, System):
-            self._write_system(message)
+            yield from map(self._marked_first, self._system(message))
+            self._after_results = False
         elif isinstance(message, User):
-            self._bridge(self._after_results)
+            yield from self._bridge(self._after_results)
             if message.content or isinstance(message.content, str):
-                self.add({"role": "user", "content": _user_content(message)}, message.seq)
+                yield WireItem({"role": "user", "content": _user_content(message)}, (message.seq,))
                 self._after_results = False
-        elif isinstance(message, Assistant):
+        else:
             value = self._assistant(message)
             if value is not None:
-                self.add(value, message.seq)
+                yield WireItem(value, (message.seq,))
                 self._after_results = False
 
-    def _bridge(self, is_needed: bool) -> None:
-        if is_needed and self._compat["requiresAssistantAfterToolResult"]:
-            self.add({"role": "assistant", "content": _BRIDGE}, None)
-
-    def write_results(self, run: list[Message]) -> None:
-        results = [message for message in run if isinstance(message, ToolResult)]
-        for result in results:
-            value: dict[str, Json] = {"role": "tool", "content": result_text(result.content)}
-            value["tool_call_id"] = result.call_id
-            if self._compat["requiresToolResultName"] and result.name:
-                value["name"] = result.name
-            self.add(value, result.seq)
-        images = [part for result in results for part in result.content if isinstance(part, Image)]
-        if images and "image" in self._model["input"]:
-            self._bridge(True)
-            parts = [{"type": "text", "text": _RESULT_IMAGES}, *map(_image_part, images)]
-            self.add({"role": "user", "content": parts}, results[-1].seq)
-        else:
+    def finish(self) -> Iterator[WireItem]:
+        """End a run of results: their images follow in a message of their own."""
+        if not self._run:
+            return
+        images = [part for result in self._run for part in result.content if isinstance(part, Image)]
+        if "image" not in self._model["input"]:
             images = []
+        if images:
+            yield from self._bridge(True)
+            parts = [{"type": "text", "text": _RESULT_IMAGES}, *map(_image_part, images)]
+            yield WireItem({"role": "user", "content": parts}, (self._run[-1].seq,))
         self._after_results = not images
+        self._run = []
+
+    def _system(self, message: System) -> Iterator[WireItem]:
+        if message.added and self._adds_in_place:
+            yield WireItem({"role": "system", "tools": chat_tools(message.added, self._compat)}, (message.seq,))
+        if message.text:
+            yield instructions_item(message.text, message.seq, self._model, self._compat)
+
+    def _marked_first(self, item: WireItem) -> WireItem:
+        marker, self._marker = self._marker, None
+        return item if marker is None else marked(item, marker) or item
+
+    def _bridge(self, is_needed: bool) -> Iterator[WireItem]:
+        if is_needed and self._compat["requiresAssistantAfterToolResult"]:
+            yield WireItem({"role": "assistant", "content": _BRIDGE})
+
+    def _result(self, result: ToolResult) -> WireItem:
+        value: dict[str, Json] = {"role": "tool", "content": result_text(result.content)}
+        value["tool_call_id"] = result.call_id
+        if self._compat["requiresToolResultName"] and result.name:
+            value["name"] = result.name
+        return WireItem(value, (result.seq,))
 
     def _assistant(self, message: Assistant) -> dict[str, Json] | None:
         """The wire message, or None when it says nothing."""

@@ -9,19 +9,18 @@ Source: wire-pi-ai 2.1, 4.1, 7; dsh-llm-pi-ai 0.1.0-rc.8, 0.1.2-rc.1, 0.1.5-rc.1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from dsh_audit.events import Json
 from dsh_audit.text import ecma
 from dsh_audit.wire.pi.images import ImageSource, has_image, image_parts
-from dsh_audit.wire.pi.neutral import Context, Message, Part, System, Text, ToolResult, User
-from dsh_audit.wire.pi.refusal import no_request
+from dsh_audit.wire.pi.limits import json_units, message_tokens, tokens_of
+from dsh_audit.wire.pi.neutral import Assistant, Call, Context, Message, Part, System, Text, ToolResult, User
+from dsh_audit.wire.pi.refusal import PiRefusedError, no_request
 from dsh_audit.wire.pi.replay import neutral_assistant
 from dsh_audit.wire.pi.versions import PiRules
 
 NO_OUTPUT = "(no output)"
-Sourced = tuple[int | None, dict[str, Json]]
-"""(seq of the log event, message)."""
 
 
 def owns_every_route(_provider: str) -> bool:
@@ -29,71 +28,103 @@ def owns_every_route(_provider: str) -> bool:
     return True
 
 
-def build_context(
-    messages: Sequence[Sourced],
-    rules: PiRules,
-    *,
-    system: str | None = None,
-    tools: Iterable[dict[str, Json]] = (),
-    owns: Callable[[str], bool] = owns_every_route,
-    images: ImageSource | None = None,
-) -> Context:
-    """Convert a request's history.
+class Conversation:
+    """A history that grows: a left fold over harness messages that gives the context of a request at any point.
 
     Args:
-        messages: in surface order.
-        system: the prompt that is not among the messages.
-        owns: whether the adapter that serves this request also owned a provider route; replay state of any
-            other route never reaches it.
+        owns: whether the adapter that serves these requests also owned a provider route; replay state of any other
+            route never reaches it.
         images: needed when a message holds an image.
-
-    Raises:
-        PiRefusedError: a message holds what the adapter refuses.
+        has_system: whether requests bring a system prompt of their own.
     """
-    prompt, rest = split_prompt(messages, system, rules)
-    converter = _Converter(rules, owns, images, {tool["name"]: tool for tool in reversed(list(tools))})
-    for seq, message in rest:
-        converter.add(message, seq)
-    shown = tools if not rules.has_transcripts else (tool for tool in tools if not tool.get("deferLoading"))
-    return Context(prompt, tuple(converter.messages), tuple(map(_tool, shown)))
-
-
-def split_prompt(
-    messages: Sequence[Sourced], system: str | None, rules: PiRules
-) -> tuple[str | None, Sequence[Sourced]]:
-    """The system prompt and the messages after it."""
-    if rules.prompt == "first" and system is None and messages and messages[0][1]["role"] == "system":
-        return flat_text(messages[0][1]["content"]), messages[1:]
-    if rules.prompt != "leading":
-        return system, messages
-    roles = [message["role"] for _, message in messages]
-    count = next((at for at, role in enumerate(roles) if role != "system"), len(roles))
-    texts = [system or "", *(flat_text(message["content"]) for _, message in messages[:count])]
-    return ecma.join(["\n\n".join(text for text in texts if text)]), messages[count:]
-
-
-def _tool(tool: dict[str, Json]) -> dict[str, Json]:
-    return {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
-
-
-class _Converter:
-    """Walks the history once and remembers the tool names of earlier calls."""
 
     def __init__(
         self,
         rules: PiRules,
-        owns: Callable[[str], bool],
-        images: ImageSource | None,
-        tools: dict[str, dict[str, Json]],
+        owns: Callable[[str], bool] = owns_every_route,
+        images: ImageSource | None = None,
+        *,
+        has_system: bool,
     ) -> None:
-        self.messages: list[Message] = []
         self._rules = rules
         self._owns = owns
         self._images = images
-        self._tools = tools
+        self._messages: list[Message] = []
+        self._changes: list[System] = []
         self._names: dict[str, str] = {}
+        self._prompts: list[str] = []
+        self._takes_prompt = rules.prompt == "leading" or (rules.prompt == "first" and not has_system)
+        self._has_tool_history = False
+        self._names_tools = False
+        self._tokens = 0
+        self._logged_tools: Sequence[dict[str, Json]] = ()
+        self._by_name: dict[str, dict[str, Json]] = {}
+        self._tools: tuple[dict[str, Json], ...] = ()
+        self._tool_tokens = 0
+        self._failure: PiRefusedError | None = None
+
+    def set_tools(self, tools: Sequence[dict[str, Json]]) -> bool:
+        """Declare the tools of the next request; False when messages were read with others, so the fold is void."""
+        if tools is self._logged_tools or tools == self._logged_tools:
+            return True
+        if self._names_tools:
+            return False
+        self._logged_tools = tools
+        self._by_name = {tool["name"]: tool for tool in reversed(tools)}
+        hides = self._rules.has_transcripts
+        self._tools = tuple(_tool(tool) for tool in tools if not (hides and tool.get("deferLoading")))
+        self._tool_tokens = tokens_of(json_units(self._tools), self._rules)
+        return True
 
     def add(self, message: dict[str, Json], seq: int | None) -> None:
+        """Take the next message; after one that the adapter refuses the others have no effect."""
+        if self._failure is not None or self._is_prompt(message):
+            return
+        try:
+            self._convert(message, seq)
+        except PiRefusedError as refusal:
+            self._failure = refusal
+
+    def context(self, system: str | None) -> Context:
+        """The context of a request over the messages taken so far.
+
+        Args:
+            system: the prompt that is not among the messages.
+
+        Raises:
+            PiRefusedError: a message holds what the adapter refuses.
+        """
+        if self._failure is not None:
+            raise self._failure
+        prompt = system
+        if self._rules.prompt == "leading":
+            prompt = ecma.join(["\n\n".join(text for text in (system or "", *self._prompts) if text)])
+        elif self._prompts:
+            prompt = self._prompts[0]
+        tokens = self._tokens + self._tool_tokens + tokens_of(ecma.length(prompt or ""), self._rules)
+        return Context(prompt, self._messages, self._tools, self._changes, tokens, self._has_tool_history)
+
+    def _is_prompt(self, message: dict[str, Json]) -> bool:
+        """Whether a message is (part of) the system prompt: the first, or all leading ones, by release."""
+        if not self._takes_prompt:
+            return False
+        is_prompt: bool = message["role"] == "system"
+        self._takes_prompt = is_prompt and self._rules.prompt == "leading"
+        if is_prompt:
+            self._prompts.append(flat_text(message["content"]))
+        return is_prompt
+
+    def _append(self, message: Message) -> None:
+        self._messages.append(message)
+        self._tokens += message_tokens(message, self._rules)
+        if isinstance(message, System):
+            self._changes.append(message)
+        elif isinstance(message, Assistant):
+            self._has_tool_history |= any(isinstance(block, Call) for block in message.blocks)
+        else:
+            self._has_tool_history |= isinstance(message, ToolResult)
+
+    def _convert(self, message: dict[str, Json], seq: int | None) -> None:
         match message["role"]:
             case "assistant":
                 self._add_assistant(message, seq)
@@ -111,34 +142,35 @@ class _Converter:
         for block in message["content"]:
             if block.get("type") == "tool-call":
                 self._names[block["id"]] = block["name"]
-        self.messages.append(neutral_assistant(message, seq, self._owns, self._rules))
+        self._append(neutral_assistant(message, seq, self._owns, self._rules))
 
     def _add_system(self, blocks: list[dict[str, Json]], seq: int | None) -> None:
         _refuse_image(blocks, "system")
         text = flat_text(blocks)
         if self._rules.later_system == "user":
-            self.messages.append(User(text, seq))
+            self._append(User(text, seq))
         elif text:
-            self.messages.append(System(text, seq=seq))
+            self._append(System(text, seq=seq))
 
     def _add_developer(self, blocks: list[dict[str, Json]], seq: int | None) -> None:
         """Instructions, tool additions and removals."""
         texts = [block["text"] for block in blocks if block["type"] == "text" and block["text"]]
         added = [block["toolName"] for block in blocks if block["type"] == "tool-addition"]
         removed = [block["toolName"] for block in blocks if block["type"] == "tool-removal"]
-        unknown = [name for name in added if name not in self._tools]
+        self._names_tools |= bool(added)
+        unknown = [name for name in added if name not in self._by_name]
         if unknown:
             raise no_request(f'a tool update names the undeclared tool "{unknown[0]}"')
         if texts or added or removed:
-            definitions = tuple(_tool(self._tools[name]) for name in added)
+            definitions = tuple(_tool(self._by_name[name]) for name in added)
             text = ecma.join(["\n".join(texts)])
-            self.messages.append(System(text, definitions, tuple(removed), seq))
+            self._append(System(text, definitions, tuple(removed), seq))
 
     def _add_user(self, blocks: list[dict[str, Json]], seq: int | None) -> None:
         results = [block for block in blocks if block["type"] == "tool-result"]
         content = self._content([block for block in blocks if block["type"] != "tool-result"])
         if content or not results:
-            self.messages.append(User(content, seq))
+            self._append(User(content, seq))
         for result in results:
             self._add_result(result, seq)
 
@@ -148,7 +180,7 @@ class _Converter:
         is_error = result.get("isError")
         name = self._names.get(result["toolCallId"], "unknown")
         flag = False if is_error is None else is_error
-        self.messages.append(ToolResult(result["toolCallId"], name, parts, flag, seq))
+        self._append(ToolResult(result["toolCallId"], name, parts, flag, seq))
 
     def _content(self, blocks: list[dict[str, Json]]) -> str | tuple[Part, ...]:
         """One string, or parts when an image is among the blocks, nested results included."""
@@ -167,6 +199,10 @@ class _Converter:
         if all(isinstance(part, Text) for part in parts):
             return ecma.join(part.text for part in parts if isinstance(part, Text))
         return tuple(parts)
+
+
+def _tool(tool: dict[str, Json]) -> dict[str, Json]:
+    return {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
 
 
 def flat_text(blocks: list[dict[str, Json]], *, nested: bool = False) -> str:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dsh_audit.projection.messages import DerivedMessage
+from collections.abc import Iterable
+
+from dsh_audit.projection.messages import DerivedMessage, derive_nodes
+from dsh_audit.projection.surface import Surface
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Notes
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.instruction import instruction
-from dsh_audit.wire.pi import encode_pi_request
-from dsh_audit.wire.pi.assemble import RunCache, Seqs
+from dsh_audit.wire.pi import ProtocolEncoder, build_settings, protocol_encoder
+from dsh_audit.wire.pi.assemble import Seqs
+from dsh_audit.wire.pi.context import Conversation
+from dsh_audit.wire.pi.http_headers import check_sendable
 from dsh_audit.wire.pi.images import has_image
+from dsh_audit.wire.pi.neutral import Context
 from dsh_audit.wire.pi.refusal import PiRefusedError
 from dsh_audit.wire.pi.route import Route, find_route
+from dsh_audit.wire.pi.versions import PiRules
 
 _PATHS = {
     "openai-completions": "/chat/completions",
@@ -26,17 +33,22 @@ class PiEncoder:
     """Writes the requests of one session that went over llm-pi-ai; the profile decides the protocol."""
 
     def __init__(self) -> None:
-        self._runs = RunCache()
+        self._steps = _History()
 
     def encode(self, request: Request, notes: Notes) -> Encoded:
         """The body of a request."""
-        messages = [*_messages(request), *instruction(request, notes)]
-        if any(has_image(item.message["content"]) for item in messages):
+        if request.messages is None:
+            history = self._steps
+            history.follow(request.snapshot.surface)
+        else:
+            history = _History()
+            history.take([*request.messages, *instruction(request, notes)])
+        if history.holds_image:
             raise CannotEncodeError("the request holds an image")
         route = find_route(request, notes)
         protocol = route.model["api"]
         try:
-            body = self._runs.share(_body(request, messages, route))
+            body = history.body(request, route)
         except PiRefusedError as refusal:
             if refusal.kind == "no-request":
                 return Encoded(protocol, "none", None, (f"nothing is sent: {refusal.message}",))
@@ -47,33 +59,65 @@ class PiEncoder:
         return Encoded(protocol, "bytes", body, (), (), path)
 
 
-def _messages(request: Request) -> tuple[DerivedMessage, ...]:
-    return request.messages if request.messages is not None else request.snapshot.messages()
+class _History:
+    """Harness messages that grow, and what was made of them for the route that was last called."""
 
+    def __init__(self) -> None:
+        self.holds_image = False
+        self._surface: Surface | None = None
+        self._messages: list[DerivedMessage] = []
+        self._conversation: Conversation | None = None
+        self._conversation_key: tuple[object, ...] = ()
+        self._converted = 0
+        self._encoders: dict[str, ProtocolEncoder] = {}
 
-def _body(request: Request, messages: list[DerivedMessage], route: Route) -> Body:
-    options = {
-        "provider": request.provider,
-        "model": request.model,
-        "messages": [item.message for item in messages],
-        "sessionId": request.session_header.id,
-        **request.config,
-    }
-    if request.system is not None:
-        options["system"] = request.system
-    if request.tools is not None:
-        options["tools"] = request.tools
-    system_seq = request.system_seq
-    if system_seq is None and messages and messages[0].message["role"] == "system":
-        system_seq = messages[0].seq
-    return encode_pi_request(
-        options,
-        route.model,
-        version=route.version,
-        profile=route.profile,
-        key=route.key,
-        env=dict(route.env),
-        owns=route.owns,
-        message_seqs=[item.seq for item in messages],
-        seqs=Seqs(system_seq, request.tools_seq),
-    )
+    def follow(self, surface: Surface) -> None:
+        """Take the messages of a surface that are new; all of them where it does not extend the last one."""
+        start = 0
+        if self._surface is not None and surface.extends(self._surface):
+            start = len(self._surface)
+        else:
+            self.holds_image = False
+            self._messages, self._conversation = [], None
+        self._surface = None
+        self.take(derive_nodes(surface[start:], surface.marks))
+        self._surface = surface
+
+    def take(self, messages: Iterable[DerivedMessage]) -> None:
+        """Take further messages."""
+        for item in messages:
+            self.holds_image = self.holds_image or has_image(item.message["content"])
+            self._messages.append(item)
+
+    def body(self, request: Request, route: Route) -> Body:
+        """The body of a request over the messages so far.
+
+        Raises:
+            PiRefusedError: there is none.
+        """
+        options = {"sessionId": request.session_header.id, **request.config}
+        settings = build_settings(options, route.model, route.version, route.profile, route.key, dict(route.env))
+        encoder = self._encoders.get(route.model["api"]) or protocol_encoder(route.model)
+        self._encoders[route.model["api"]] = encoder
+        context = self._context(request, route, settings.rules)
+        check_sendable(settings)
+        return encoder.encode(context, settings, Seqs(self._system_seq(request), request.tools_seq))
+
+    def _context(self, request: Request, route: Route, rules: PiRules) -> Context:
+        key = (route.version, route.routes, request.system is None)
+        tools = request.tools or ()
+        known = self._conversation if self._conversation_key == key else None
+        if known is None or not known.set_tools(tools):
+            known = Conversation(rules, route.routes.__contains__, has_system=request.system is not None)
+            known.set_tools(tools)
+            self._converted = 0
+        self._conversation, self._conversation_key = None, key
+        for item in self._messages[self._converted :]:
+            known.add(item.message, item.seq)
+        self._conversation, self._converted = known, len(self._messages)
+        return known.context(request.system)
+
+    def _system_seq(self, request: Request) -> int | None:
+        if request.system_seq is None and self._messages and self._messages[0].message["role"] == "system":
+            return self._messages[0].seq
+        return request.system_seq

@@ -8,7 +8,7 @@ Source: wire-pi-ai 5; pi-ai 0.82.1 api/transform-messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from dsh_audit.events import Json
@@ -36,18 +36,6 @@ RewriteId = Callable[[str, Assistant], str]
 """(id of a call, the message it is in) → the id that the target protocol accepts."""
 
 
-def transform(
-    messages: Iterable[Message], model: dict[str, Json], rewrite_id: RewriteId, rules: PiRules
-) -> list[Message]:
-    """Rewrite the history for the target model.
-
-    Args:
-        model: the resolved model: id, api, provider, input.
-    """
-    shown = messages if "image" in model["input"] else map(_without_images, messages)
-    return _repair(_Rewriter(model, rewrite_id, rules).rewrite(shown))
-
-
 def _without_images(message: Message) -> Message:
     if isinstance(message, User) and not isinstance(message.content, str):
         return replace(message, content=replace_images(message.content, _USER_IMAGE))
@@ -68,25 +56,54 @@ def replace_images(parts: tuple[Part, ...], stand_in: str) -> tuple[Part, ...]:
     return tuple(shown)
 
 
-class _Rewriter:
-    """The first pass; remembers rewritten call ids for the results that follow."""
+class History:
+    """The transform as a left fold: messages in, messages as the target model gets them out.
+
+    Only what the end of the history adds is ever taken back: ``pending`` gives it and changes nothing.
+
+    Args:
+        model: the resolved model: id, api, provider, input.
+    """
 
     def __init__(self, model: dict[str, Json], rewrite_id: RewriteId, rules: PiRules) -> None:
         self._target = (model["provider"], model["api"], model["id"])
+        self._takes_images = "image" in model["input"]
         self._rewrite_id = rewrite_id
         self._rules = rules
         self._ids: dict[str, str] = {}
+        self._outstanding: list[Call] = []
+        self._seen: set[str] = set()
+        self._held: list[System] = []
 
-    def rewrite(self, messages: Iterable[Message]) -> Iterable[Message]:
-        for message in messages:
-            if isinstance(message, ToolResult):
-                # An id rewritten to nothing is not applied to results.
-                new_id = self._ids.get(message.call_id) or message.call_id
-                yield message if new_id == message.call_id else replace(message, call_id=new_id)
-            elif isinstance(message, Assistant):
-                yield self._assistant(message)
+    def take(self, message: Message) -> Iterator[Message]:
+        """The messages that a further one lets go."""
+        if not self._takes_images:
+            message = _without_images(message)
+        if isinstance(message, ToolResult):
+            # An id rewritten to nothing is not applied to results.
+            new_id = self._ids.get(message.call_id) or message.call_id
+            self._seen.add(new_id)
+            yield message if new_id == message.call_id else replace(message, call_id=new_id)
+        elif isinstance(message, System):
+            # Transparent to calls: it waits until the results are in.
+            if self._outstanding:
+                self._held.append(message)
             else:
                 yield message
+        else:
+            yield from self.pending()
+            self._outstanding, self._seen, self._held = [], set(), []
+            if isinstance(message, Assistant):
+                message = self._assistant(message)
+                if message.stop_reason in ("error", "aborted"):
+                    return
+                self._outstanding = [block for block in message.blocks if isinstance(block, Call)]
+            yield message
+
+    def pending(self) -> list[Message]:
+        """What the end of the history adds: a result for each call without one, and what waited for them."""
+        missing = (call for call in self._outstanding if call.id not in self._seen)
+        return [*(ToolResult(call.id, call.name, (Text(NO_RESULT),), True) for call in missing), *self._held]
 
     def _assistant(self, message: Assistant) -> Assistant:
         same = (message.provider, message.api, message.model) == self._target
@@ -109,38 +126,3 @@ class _Rewriter:
         if new_id != block.id:
             self._ids[block.id] = new_id
         return Call(new_id, block.name, block.arguments, namespace=block.namespace)
-
-
-def _repair(messages: Iterable[Message]) -> list[Message]:
-    """The second pass."""
-    repaired: list[Message] = []
-    outstanding: list[Call] = []
-    seen: set[str] = set()
-    held: list[Message] = []
-
-    def flush() -> None:
-        for call in outstanding:
-            if call.id not in seen:
-                repaired.append(ToolResult(call.id, call.name, (Text(NO_RESULT),), True))
-        outstanding.clear()
-        seen.clear()
-        repaired.extend(held)
-        held.clear()
-
-    for message in messages:
-        if isinstance(message, ToolResult):
-            seen.add(message.call_id)
-            repaired.append(message)
-            continue
-        if isinstance(message, System):
-            # Transparent to calls: it waits until the results are in.
-            (held if outstanding else repaired).append(message)
-            continue
-        flush()
-        if isinstance(message, Assistant):
-            if message.stop_reason in ("error", "aborted"):
-                continue
-            outstanding += [block for block in message.blocks if isinstance(block, Call)]
-        repaired.append(message)
-    flush()
-    return repaired

@@ -10,7 +10,7 @@ from math import ceil
 
 from dsh_audit.events import Json
 from dsh_audit.text import ecma
-from dsh_audit.wire.pi.neutral import Assistant, Call, Context, Part, System, Text, ToolResult, User
+from dsh_audit.wire.pi.neutral import Assistant, Call, Context, Message, Part, System, Text, ToolResult, User
 from dsh_audit.wire.pi.versions import PiRules
 
 SAFETY_TOKENS = 4096
@@ -18,19 +18,22 @@ IMAGE_UNITS = 4800
 _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384}
 
 
-def estimate_tokens(context: Context, rules: PiRules) -> int:
-    """Tokens of the context before the history transform; each message is rounded up."""
-    sizes = [ecma.length(context.system or ""), _json_units(context.tools)]
-    for message in context.messages:
-        if isinstance(message, System):
-            removed = [{"name": name} for name in message.removed]
-            sizes += [ecma.length(message.text), _json_units(message.added), _json_units(removed)]
-        else:
-            sizes.append(message_units(message))
-    return sum(ceil(size / rules.units_per_token) for size in sizes)
+def message_tokens(message: Message, rules: PiRules) -> int:
+    """The estimate of one message, before the history transform."""
+    if not isinstance(message, System):
+        return tokens_of(message_units(message), rules)
+    removed = [{"name": name} for name in message.removed]
+    sizes = (ecma.length(message.text), json_units(message.added), json_units(removed))
+    return sum(tokens_of(size, rules) for size in sizes)
 
 
-def _json_units(tools: Sequence[Json]) -> int:
+def tokens_of(units: int, rules: PiRules) -> int:
+    """Tokens in some UTF-16 code units, rounded up."""
+    return ceil(units / rules.units_per_token)
+
+
+def json_units(tools: Sequence[Json]) -> int:
+    """UTF-16 code units of the JSON text of a list of tools; 0 when it is empty."""
     return ecma.length(ecma.stringify_text(list(tools))) if tools else 0
 
 
@@ -53,11 +56,11 @@ def _parts_units(parts: tuple[Part, ...]) -> int:
 
 
 class OutputLimit:
-    """The limits of one request; the estimate is made once."""
+    """The limits of one request."""
 
-    def __init__(self, model: dict[str, Json], context: Context, rules: PiRules) -> None:
+    def __init__(self, model: dict[str, Json], context: Context) -> None:
         self._declared: int = model["maxTokens"]
-        self._room: int = max(1, model["contextWindow"] - estimate_tokens(context, rules) - SAFETY_TOKENS)
+        self._room: int = max(1, model["contextWindow"] - context.tokens - SAFETY_TOKENS)
 
     def plain(self, logged: int | None) -> int:
         """The limit without a thinking budget (M of the spec)."""

@@ -103,9 +103,16 @@ class Context:
 
     Args:
         system: the system prompt; None and "" both mean that there is none.
+        messages: the history; a later request that extends it has the same list, grown.
         tools: {name, description, parameters} each, in logged order.
+        changes: the messages that change instructions and tools; a list like ``messages``.
+        tokens: the estimate of all of it.
+        has_tool_history: whether a message calls a tool or brings a result.
     """
 
     system: str | None
-    messages: tuple[Message, ...]
+    messages: list[Message]
     tools: tuple[dict[str, Json], ...]
+    changes: list[System]
+    tokens: int
+    has_tool_history: bool

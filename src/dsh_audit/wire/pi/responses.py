@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dsh_audit.events import Json
 from dsh_audit.wire.body import Body
-from dsh_audit.wire.pi.assemble import Seqs, assemble
+from dsh_audit.wire.pi.assemble import BodyPrinter, Seqs
 from dsh_audit.wire.pi.limits import OutputLimit
 from dsh_audit.wire.pi.neutral import Context
-from dsh_audit.wire.pi.responses_input import response_items
+from dsh_audit.wire.pi.responses_input import ResponseItems
 from dsh_audit.wire.pi.responses_items import response_tools
 from dsh_audit.wire.pi.settings import Settings, compat_flag, sampling_members
 
@@ -20,27 +20,43 @@ _MIN_OUTPUT = 16
 _ENCRYPTED = ["reasoning.encrypted_content"]
 
 
-def encode_responses(context: Context, settings: Settings, seqs: Seqs) -> Body:
-    """The body of a Responses request."""
-    model, compat = settings.model, settings.model.get("compat") or {}
-    strict = compat_flag(compat, "supportsStrictMode", False)
-    update = _effort_update(compat, settings)
-    limit = OutputLimit(model, context, settings.rules).plain(settings.max_tokens)
-    items, tools = response_items(context, settings, PAIRED_PROVIDERS, seqs, strict=strict, update=update)
-    params: dict[str, Json] = {"model": model["id"], "input": None, "stream": True}
-    params |= _cache_members(compat, settings)
-    params |= common_members(limit, settings)
-    if settings.is_chatgpt and settings.rules.has_transcripts:
-        for refused in ("max_output_tokens", "temperature", "prompt_cache_retention", "prompt_cache_options"):
-            params.pop(refused, None)
-    # Duplicate names: the first place, the last definition.
-    unique = list({tool["name"]: tool for tool in tools}.values())
-    if unique:
-        params["tools"] = response_tools(unique, strict)
-    if settings.is_reasoning:
-        params |= _reasoning(settings, update)
-    params |= sampling_members(settings)
-    return assemble(params, "input", items, seqs)
+class ResponsesEncoder:
+    """Writes the Responses bodies of one session."""
+
+    def __init__(self) -> None:
+        self._printer = BodyPrinter("input")
+        self._items = ResponseItems(PAIRED_PROVIDERS)
+
+    def encode(self, context: Context, settings: Settings, seqs: Seqs) -> Body:
+        """The body of a request."""
+        compat = settings.model.get("compat") or {}
+        strict = compat_flag(compat, "supportsStrictMode", False)
+        update = _effort_update(compat, settings)
+        items, tools = self._items.of(context, settings, seqs, strict=strict, update=update)
+
+        def define() -> list[Json]:
+            # Duplicate names: the first place, the last definition.
+            return response_tools(list({tool["name"]: tool for tool in tools}.values()), strict)
+
+        self._printer.print_tools((tools, strict), define, seqs.tools)
+        params = self._members(context, settings, update, has_tools=bool(tools))
+        return self._printer.body(params, items.prompt, items.run, items.open_parts, seqs)
+
+    def _members(self, context: Context, settings: Settings, update: str | None, *, has_tools: bool) -> dict[str, Json]:
+        """All members in wire order; input and tools are placeholders."""
+        model, compat = settings.model, settings.model.get("compat") or {}
+        limit = OutputLimit(model, context).plain(settings.max_tokens)
+        params: dict[str, Json] = {"model": model["id"], "input": None, "stream": True}
+        params |= _cache_members(compat, settings)
+        params |= common_members(limit, settings)
+        if settings.is_chatgpt and settings.rules.has_transcripts:
+            for refused in ("max_output_tokens", "temperature", "prompt_cache_retention", "prompt_cache_options"):
+                params.pop(refused, None)
+        if has_tools:
+            params["tools"] = None
+        if settings.is_reasoning:
+            params |= _reasoning(settings, update)
+        return params | sampling_members(settings)
 
 
 def _cache_members(compat: dict[str, Json], settings: Settings) -> dict[str, Json]:

@@ -5,7 +5,7 @@ Source: spec wire-pi-ai 2, 8.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.errors import DeploymentError
@@ -23,17 +23,14 @@ _MODEL_INPUTS = ("contextWindow", "maxTokens", "input", "reasoning", "thinkingLe
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The unlogged inputs of one request.
-
-    Args:
-    """
+    """The unlogged inputs of one request; ``routes`` are those that the same adapter owns."""
 
     version: str
     profile: dict[str, Json]
     model: dict[str, Json]
     key: str
     env: Mapping[str, str]
-    owns: Callable[[str], bool]
+    routes: frozenset[str]
 
 
 def find_route(request: Request, notes: Notes) -> Route:
@@ -54,7 +51,7 @@ def find_route(request: Request, notes: Notes) -> Route:
     _note_model(request, notes, profile, model)
     env = deployment.look_up("pi_ai", "env") or {}
     _note_retention(provider, notes, profile, env)
-    return Route(version, profile, model, _key(provider, model, notes), env, _owner(provider, notes))
+    return Route(version, profile, model, _key(provider, model, notes), env, _routes(provider, notes))
 
 
 def _used(name: str, value: Json, is_given: bool) -> Used:
@@ -110,12 +107,12 @@ def _key(provider: str, model: dict[str, Json], notes: Notes) -> str:
     return CREDENTIALS.get(str(kind), "")
 
 
-def _owner(provider: str, notes: Notes) -> Callable[[str], bool]:
-    """Whether the same adapter owns a route: the listed ones, else those that the deployment gives to pi-ai."""
+def _routes(provider: str, notes: Notes) -> frozenset[str]:
+    """The routes that the same adapter owns: the listed ones, else those that the deployment gives to pi-ai."""
     listed = notes.deployment.look_up("pi_ai", "routes")
     if isinstance(listed, list):
         notes.take(Used("pi_ai.routes", listed, "deployment"))
-        return set(map(str, listed)).__contains__
+        return frozenset(map(str, listed))
     providers = notes.deployment.look_up("providers") or {}
     routes = [
         name
@@ -124,4 +121,4 @@ def _owner(provider: str, notes: Notes) -> Callable[[str], bool]:
     ]
     routes = sorted({*routes, provider})
     notes.take(Used("pi_ai.routes", routes, "default"))
-    return set(routes).__contains__
+    return frozenset(routes)

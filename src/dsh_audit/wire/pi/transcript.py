@@ -11,24 +11,29 @@ from collections.abc import Iterable
 from dsh_audit.events import Json
 from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
-from dsh_audit.wire.pi.neutral import Context, Message, System
+from dsh_audit.wire.pi.neutral import Context, System
 from dsh_audit.wire.pi.versions import PiRules
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A context ready for a protocol.
+    """What a protocol is told of a context.
 
     Args:
-        context: its tools are those in force at the end; later system messages only where the model takes
-            them.
+        system: the leading prompt.
+        tools: those in force at the end.
         head_tools: the tools declared before the first message.
         is_additive: no tool was declared twice and none was removed.
+        skips_first: the first message has become the prompt.
+        drops_system: later system messages have been folded into the prompt and the tools.
     """
 
-    context: Context
+    system: str | None
+    tools: tuple[dict[str, Json], ...]
     head_tools: tuple[dict[str, Json], ...]
-    is_additive: bool
+    is_additive: bool = True
+    skips_first: bool = False
+    drops_system: bool = False
 
 
 def resolve_transcript(context: Context, rules: PiRules, *, native: bool) -> Transcript:
@@ -38,25 +43,18 @@ def resolve_transcript(context: Context, rules: PiRules, *, native: bool) -> Tra
         native: whether the target takes system messages in the middle.
     """
     if not rules.has_transcripts:
-        return Transcript(context, context.tools, True)
-    promoted = _promote(context)
-    changes = [message for message in promoted.messages if isinstance(message, System)]
-    head = System(promoted.system or "", promoted.tools)
+        return Transcript(context.system, context.tools, context.tools)
+    head, changes = System(context.system or "", context.tools), context.changes
+    # Without prompt and tools, a system message that comes first is the head.
+    skips_first = not (context.system or context.tools) and isinstance(next(iter(context.messages), None), System)
+    if skips_first:
+        head, changes = System(changes[0].text, changes[0].added), changes[1:]
     tools = current_tools([head, *changes])
     if native:
-        folded = Context(promoted.system, promoted.messages, tools)
-        return Transcript(folded, promoted.tools, _is_additive([head, *changes]))
+        system = head.text if skips_first else context.system
+        return Transcript(system, tools, head.added, _is_additive([head, *changes]), skips_first)
     texts = (message.text for message in (head, *changes) if message.text)
-    rest: tuple[Message, ...] = tuple(m for m in promoted.messages if not isinstance(m, System))
-    return Transcript(Context(ecma.join(["\n\n".join(texts)]), rest, tools), tools, True)
-
-
-def _promote(context: Context) -> Context:
-    """Without prompt and tools, a system message that comes first is the head."""
-    first = context.messages[0] if context.messages else None
-    if context.system or context.tools or not isinstance(first, System):
-        return context
-    return Context(first.text, context.messages[1:], first.added)
+    return Transcript(ecma.join(["\n\n".join(texts)]), tools, tools, True, skips_first, True)
 
 
 def current_tools(changes: Iterable[System]) -> tuple[dict[str, Json], ...]:
