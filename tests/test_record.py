@@ -84,6 +84,31 @@ def test_options() -> None:
     assert Token("a") != Token("a") and len({Token("a"), Token("a")}) == 2
 
 
+@dataclass(frozen=True, slots=True)
+class Own:
+    """With methods of its own."""
+
+    name: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Own)
+
+    def __repr__(self) -> str:
+        return "own"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    name: str = "a"
+
+
+def test_methods_of_its_own_and_what_is_left_to_the_standard_library() -> None:
+    assert Own("a") == Own("b") and repr(Own("a")) == "own" and hash(Own("a")) == hash(Own("a"))
+    assert Named(name="b") != Named() and Named.__module__ == __name__
+    with pytest.raises(FrozenInstanceError):
+        del Own("a").name
+
+
 def test_what_is_asked_before_the_first_value() -> None:
     assert [item.name for item in fields(Unused)] == ["name", "size"]
     assert str(inspect.signature(Unused)) == "(name: 'str', size: 'int' = 0) -> None"

@@ -1,6 +1,6 @@
 """``python -m dsh_audit``."""
 
-from dsh_audit.cli.main import main
+from dsh_audit.cli.main import run
 
 if __name__ == "__main__":
-    main()
+    run()

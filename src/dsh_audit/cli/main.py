@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from click.core import ParameterSource
@@ -16,6 +18,9 @@ from click.core import ParameterSource
 from dsh_audit import __version__
 from dsh_audit.cli.config import META_KEY, build_defaults, find_config, prepare_command, read_config
 from dsh_audit.errors import AuditError, UsageError
+
+# Nearly everything that a command makes lives until it ends; looking for cycles in it takes a tenth of the time.
+gc.set_threshold(50_000, 20, 50)
 
 _COMMANDS = {
     "sessions": "List the sessions of a harness home, and whether they are sound.",
@@ -151,6 +156,19 @@ def main(argv: list[str] | None = None) -> None:
             traceback.print_exc()
         _fail(f"internal error: {type(error).__name__}", None if debug else "please report it; --debug shows where")
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def run() -> NoReturn:
+    """The program: as ``main``, without taking the interpreter apart afterwards, a sixth of a short command's time."""
+    status: Any = 0
+    try:
+        main()
+    except SystemExit as done:
+        status = done.code
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status if isinstance(status, int) else 1)
 
 
 def _take_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:

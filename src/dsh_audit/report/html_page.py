@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -40,7 +40,7 @@ def shown(value: object, limit: int = MAX_TEXT) -> str:
 
 
 def _asset(name: str) -> str:
-    return (resources.files("dsh_audit.report") / "assets" / name).read_text("utf-8")
+    return (Path(__file__).parent / "assets" / name).read_text("utf-8")
 
 
 def _digest(content: str) -> str:
