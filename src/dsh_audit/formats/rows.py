@@ -86,6 +86,9 @@ class ReloadRefusal:
 class RowDecoder:
     """Decodes one log, batch by batch; rows must continue the sequence.
 
+    Args:
+        split_at: a seq; no run of chunks stands for events on both sides of it.
+
     Attributes:
         line: of the row that is being decoded; after an error, of the row at fault.
         next_seq: that the next row must have.
@@ -95,6 +98,7 @@ class RowDecoder:
 
     form: Format
     session_header: SessionHeader
+    split_at: int = 0
     line: int = 0
     next_seq: int = 0
     projected: bool = False
@@ -217,9 +221,13 @@ class RowDecoder:
         if found is None or found[2] != self.next_seq:
             return None
         turn, step, seq, count, time, last_time = found
+        if seq < self.split_at < seq + count:
+            return None
         at = first + 1
         while at < len(rows) and (more := _chunks_of(rows[at])) is not None:
             if (more[0], more[1], more[2]) != (turn, step, seq + count):
+                break
+            if seq < self.split_at < seq + count + more[3]:
                 break
             count += more[3]
             last_time = more[5]
