@@ -31,7 +31,7 @@ import shutil
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from tests.harness.rpc import RpcClient, RpcError
 from tests.harness.runtimes import RUNTIMES
 
 Json = Any
+Through = Callable[[int], contextlib.AbstractContextManager[int]]
 
 PLUGIN = Path(__file__).parent / "toy_plugin"
 
@@ -62,16 +63,17 @@ class Outcome:
         return failed + [f"unused {reply}" for reply in self.unused if not self.may_leave]
 
 
-def run_case(case: Json, out_dir: Path, root: Path | None = None) -> Outcome:
+def run_case(case: Json, out_dir: Path, root: Path | None = None, through: Through = contextlib.nullcontext) -> Outcome:
     """Run a case; `out_dir` gets `sessions/`, `captures/` and what else the home holds for an audit.
 
     Args:
         root: directory for home, working directory and files of the run; a temporary one by default. Its
             path shows in the logs.
+        through: a proxy before the server's port, as a context that gives its own port.
     """
     outcome = Outcome(may_leave=case.get("leftover", False))
-    with _root(root) as base, _server(case, out_dir / "captures") as server:
-        places = Places(base / "home", base / "ws", base / "run", server.port)
+    with _root(root) as base, _server(case, out_dir / "captures") as server, through(server.port) as port:
+        places = Places(base / "home", base / "ws", base / "run", port)
         for folder in (places.home, places.cwd, places.work / "nobody"):
             folder.mkdir(parents=True)
         shutil.copytree(PLUGIN, places.work / "plugin")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from dsh_audit.capture import bundle, har, jsonl
+from dsh_audit.capture import bundle, har, jsonl, mitmproxy
 from dsh_audit.capture.archive import CaptureArchive, parsed_bodies_finding
 from dsh_audit.capture.exchange import Exchange, Fidelity
 from dsh_audit.capture.files import read_head
@@ -32,6 +32,7 @@ class Importer:
 
 IMPORTERS: tuple[Importer, ...] = (
     Importer(bundle.FORMAT, bundle.detect, bundle.read_bundle),
+    Importer(mitmproxy.FORMAT, mitmproxy.detect, mitmproxy.read_flows),
     Importer(har.FORMAT, har.detect, har.read_har),
     Importer(jsonl.FORMAT, jsonl.detect, jsonl.read_jsonl),
 )

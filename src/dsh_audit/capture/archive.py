@@ -17,6 +17,7 @@ from dsh_audit.capture.exchange import (
     split_url,
     weakest,
 )
+from dsh_audit.capture.response import Response
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Rule, Where
 from dsh_audit.record import dataclass
@@ -67,6 +68,8 @@ class Record:
         digest: of a body that was left out on purpose.
         peek: size and first bytes of the stored body without reading it; None when it has to be read.
         needs_length: the format may alter bodies silently; only a known length proves that it did not.
+        no_body: why there is none, where the format says so.
+        response: as stored, secrets included.
     """
 
     id: str
@@ -81,6 +84,8 @@ class Record:
     needs_length: bool = False
     digest: BodyDigest | None = None
     peek: Callable[[], tuple[int, bytes] | None] | None = None
+    no_body: str | None = None
+    response: Response | None = None
 
 
 class Findings:
@@ -124,6 +129,7 @@ def finish_exchange(record: Record, received_order: int, findings: Findings) -> 
         load_value=record.load_value,
         status=record.status,
         digest=record.digest,
+        response=None if record.response is None else _finish_response(record.response),
     )
     if exchange.kind not in MODEL_KINDS or record.load_value is not None:
         return exchange
@@ -136,9 +142,17 @@ def finish_exchange(record: Record, received_order: int, findings: Findings) -> 
         findings.add(rules.WITHHELD_BODY, f"{exchange.method} {url_path}: size and SHA-256 only", captured=record.id)
         return replace(exchange, fidelity=Fidelity.DIGEST)
     if data is None:
-        findings.add(rules.NO_BODY, f"{exchange.method} {url_path} has no body", captured=record.id)
-        return replace(exchange, fidelity=Fidelity.PARTIAL, truncation="no body captured")
+        reason = record.no_body or "no body was captured"
+        findings.add(rules.NO_BODY, f"{exchange.method} {url_path} has no body: {reason}", captured=record.id)
+        return replace(exchange, fidelity=Fidelity.PARTIAL, truncation=reason)
     return _check_body(record, exchange, data, findings)
+
+
+def _finish_response(response: Response) -> Response:
+    """Without secrets, its content coding undone when the body is read."""
+    coding = next((value for name, value in response.http_headers if name.lower() == "content-encoding"), "")
+    headers = redact_http_headers(response.http_headers)
+    return replace(response, http_headers=headers, load_body=_Answer(response.load_body, coding.strip().lower()))
 
 
 def _check_body(record: Record, exchange: Exchange, data: bytes, findings: Findings) -> Exchange:
@@ -211,6 +225,23 @@ class _Decoded:
             return None if data is None else decode_content(data, self.coding)
         except ContentCodingError:
             return None  # the file changed after it was checked
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The body of a response; archives keep it encoded or decoded, whatever its header says."""
+
+    load: Callable[[], bytes | None]
+    coding: str
+
+    def __call__(self) -> bytes | None:
+        data = self.load()
+        if not data or not self.coding or data.lstrip()[:1] in (b"{", b"d", b"e", b":"):
+            return data
+        try:
+            return decode_content(data, self.coding)
+        except ContentCodingError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

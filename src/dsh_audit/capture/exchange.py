@@ -13,13 +13,13 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
+from dsh_audit.capture.response import HttpHeaders, Response
 from dsh_audit.events import Json
 from dsh_audit.record import dataclass
 
 REDACTED = "<redacted>"
 
 ExchangeKind: TypeAlias = Literal["chat-completions", "messages", "responses", "upload", "search", "other"]
-HttpHeaders: TypeAlias = tuple[tuple[str, str], ...]
 
 MODEL_KINDS: frozenset[ExchangeKind] = frozenset({"chat-completions", "messages", "responses"})
 
@@ -101,6 +101,7 @@ class Exchange:
         truncation: why the body is partial, one line; None when it is not.
         digest: of a body that the archive does not hold.
         text_check: what to do with the body when it is read first; None when it was looked at already.
+        response: the answer, where the archive keeps any of it.
     """
 
     id: str
@@ -116,6 +117,7 @@ class Exchange:
     truncation: str | None = None
     digest: BodyDigest | None = None
     text_check: TextCheck | None = field(default=None, repr=False, compare=False)
+    response: Response | None = field(default=None, repr=False, compare=False)
 
     def http_header(self, name: str) -> str | None:
         """The first value of a header, by lower-case name."""

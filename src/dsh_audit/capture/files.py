@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import stat
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import zstandard
 
 from dsh_audit.capture.coding import MAX_BODY_BYTES, ContentCodingError, decode_content, sniff_coding
 from dsh_audit.errors import CaptureError
+from dsh_audit.record import dataclass
 
 MAX_ARCHIVE_BYTES = 2 * MAX_BODY_BYTES
 """Largest file (after decompression) that is held in memory at once: HAR files and compressed JSONL."""
@@ -75,3 +80,41 @@ def read_whole(path: Path) -> bytes:
         raise CaptureError(f"{path}: {error}") from None
     except OSError as error:
         raise CaptureError(f"{path}: {error.strerror or 'cannot be read'}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The decompressed bytes of one file: a plain file that is read again for each body, or data in memory."""
+
+    path: Path
+    data: bytes | None
+
+    @classmethod
+    def of(cls, path: Path) -> Source:
+        """A file, held in memory where it is compressed.
+
+        Raises:
+            CaptureError: unreadable, or damaged.
+        """
+        try:
+            with path.open("rb") as file:
+                coding = sniff_coding(file.read(4))
+        except OSError as error:
+            raise CaptureError(f"{path}: {error.strerror or 'cannot be read'}") from None
+        return cls(path, read_whole(path) if coding else None)
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """A stream at the first byte."""
+        with io.BytesIO(self.data) if self.data is not None else self.path.open("rb") as file:
+            yield file
+
+    def read_at(self, at: int, size_bytes: int) -> bytes | None:
+        """Bytes at an offset; None when they can no longer be read."""
+        try:
+            with self.open() as file:
+                file.seek(at)
+                data = file.read(size_bytes)
+        except OSError:
+            return None
+        return data if len(data) == size_bytes else None

@@ -9,17 +9,14 @@ Source: spec captures 3a.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
-from dsh_audit.capture.coding import MAX_BODY_BYTES, sniff_coding
+from dsh_audit.capture.coding import MAX_BODY_BYTES
 from dsh_audit.capture.exchange import Fidelity, split_url
 from dsh_audit.capture.fields import FieldMap
-from dsh_audit.capture.files import read_whole
+from dsh_audit.capture.files import Source
 from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int
 from dsh_audit.capture.text import HeldBody, base64_body, text_body
 from dsh_audit.errors import CaptureError
@@ -53,7 +50,7 @@ def read_jsonl(path: Path, fields: Mapping[str, str] | None = None) -> CaptureAr
         CaptureError: unreadable, or without any request record.
         UsageError: fields names something unknown.
     """
-    reader = _Reader(_Source.of(path), FieldMap.of(fields), Findings(str(path)))
+    reader = _Reader(Source.of(path), FieldMap.of(fields), Findings(str(path)))
     exchanges = [
         finish_exchange(record, order, reader.findings) for order, record in enumerate(reader.records())
     ]
@@ -65,44 +62,23 @@ def read_jsonl(path: Path, fields: Mapping[str, str] | None = None) -> CaptureAr
     return CaptureArchive(tuple(exchanges), reader.findings, FORMAT)
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """The decompressed bytes: a plain file that is read again for each body, or data in memory."""
-
-    path: Path
-    data: bytes | None
-
-    @classmethod
-    def of(cls, path: Path) -> _Source:
-        try:
-            with path.open("rb") as file:
-                coding = sniff_coding(file.read(4))
-        except OSError as error:
-            raise CaptureError(f"{path}: {error.strerror or 'cannot be read'}") from None
-        return cls(path, read_whole(path) if coding else None)
-
-    @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        with io.BytesIO(self.data) if self.data is not None else self.path.open("rb") as file:
-            yield file
-
-    def lines(self) -> Iterator[tuple[int, int, bytes | None]]:
-        """Line number, offset and bytes with their newline; None for a line over the limit."""
-        with self.open() as file:
-            line, at = 1, 0
-            while text := file.readline(MAX_LINE_BYTES):
-                size, piece = len(text), text
-                while not piece.endswith(b"\n") and (piece := file.readline(1 << 20)):
-                    size += len(piece)
-                yield line, at, text if size == len(text) else None
-                line, at = line + 1, at + size
+def _lines(source: Source) -> Iterator[tuple[int, int, bytes | None]]:
+    """Line number, offset and bytes with their newline; None for a line over the limit."""
+    with source.open() as file:
+        line, at = 1, 0
+        while text := file.readline(MAX_LINE_BYTES):
+            size, piece = len(text), text
+            while not piece.endswith(b"\n") and (piece := file.readline(1 << 20)):
+                size += len(piece)
+            yield line, at, text if size == len(text) else None
+            line, at = line + 1, at + size
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     """One line of a source, read and parsed again at each use."""
 
-    source: _Source
+    source: Source
     at: int
     size_bytes: int
     fields: FieldMap
@@ -129,7 +105,7 @@ class _Place:
 class _Reader:
     """One pass over the lines."""
 
-    source: _Source
+    source: Source
     fields: FieldMap
     findings: Findings
     count: int = 0
@@ -138,7 +114,7 @@ class _Reader:
 
     def records(self) -> Iterator[Record]:
         try:
-            for line, at, text in self.source.lines():
+            for line, at, text in _lines(self.source):
                 if text is None:
                     message = f"line {line}: longer than {MAX_LINE_BYTES} bytes"
                     self.findings.add(rules.TOO_LARGE, message, line=line, at=at)

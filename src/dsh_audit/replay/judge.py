@@ -129,7 +129,8 @@ def _judge_body(exchange: Exchange, place: int, session: RebuiltSession, result:
         verdict, note = _judge_digest(exchange.digest, key)
         return replace(result, verdict=verdict, notes=(*result.notes, note), size_bytes=key.size_bytes)
     if body is None or not bodies:
-        why = ("the capture has no body",) if body is None and exchange.digest is None else rebuilt.encoded.why
+        absent = body is None and exchange.digest is None
+        why = (exchange.truncation or "the capture has no body",) if absent else rebuilt.encoded.why
         return replace(result, notes=(*result.notes, *why))
     extension = rebuilt.extended(bodies[place], body if exchange.fidelity in _EXACT else None)
     diff = diff_body(body, extension.body, exchange.fidelity)

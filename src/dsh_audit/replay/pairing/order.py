@@ -14,7 +14,7 @@ from dsh_audit.text.alignment import MAX_CELLS, choose, gaps, longest_increasing
 from dsh_audit.wire.body import Body
 
 CandidateKind: TypeAlias = Literal["step", "title", "compaction", "web-search"]
-Status: TypeAlias = Literal["paired", "unexplained", "other", "not-captured"]
+Status: TypeAlias = Literal["paired", "unexplained", "not-checked", "other", "not-captured"]
 Evidence: TypeAlias = Literal["bytes", "json", "order"]
 
 _MAX_SIZE_CELLS = 1_000_000
@@ -51,8 +51,9 @@ class Pair:
     """What became of one captured request or of one dispatch that no capture shows.
 
     Args:
-        status: ``paired``; ``unexplained`` (of a given session, but no dispatch); ``other`` (upload, search,
-            or of a session not given); ``not-captured`` (nothing is wrong when its wire_min is 0).
+        status: ``paired``; ``unexplained`` (of a given session, but no dispatch); ``not-checked`` (no body was kept
+            to tell by); ``other`` (upload, search, or of a session not given); ``not-captured`` (nothing is wrong when
+            its wire_min is 0).
         exchange: None for ``not-captured``.
         candidate: None for ``unexplained`` and ``other``.
         alternative: which of the candidate's keys matched; 0 when none did.
@@ -224,8 +225,8 @@ class Stream:
     def _pair(self, left: int) -> Pair:
         item = self._captured[left]
         right, place, evidence = self._found.get(left, (-1, 0, None))
-        if item.size_bytes is None:
-            return Pair("unexplained", item.exchange, notes=("no body was captured",))
+        if right < 0 and item.size_bytes is None:
+            return Pair("not-checked", item.exchange, notes=(item.exchange.truncation or "no body was captured",))
         if right < 0:
             return Pair("unexplained", item.exchange, notes=self._why_not(item))
         return Pair("paired", item.exchange, self._candidates[right], place, evidence, match=item.match)

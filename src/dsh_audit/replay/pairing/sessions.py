@@ -124,6 +124,12 @@ class _Sorter:
         self._enter(exchange, match, size, named or self._session_of(exchange, body, match))
 
     def _enter(self, exchange: Exchange, match: Match | None, size: int | None, session: str | None) -> None:
+        if session is None and size is None and len(self.groups) == 1:
+            session = next(iter(self.groups))  # nothing is claimed of it; its place may name its dispatch
+        if session is None and size is None:
+            note = f"{exchange.truncation or 'no body was captured'}, and no session is named"
+            self.pairs[id(exchange)] = Pair("not-checked", exchange, notes=(note,))
+            return
         if session is None:
             self._set_aside(exchange, "names no session, and no given session has such a request")
             return
