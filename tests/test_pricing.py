@@ -10,7 +10,7 @@ import pytest
 
 from dsh_audit.cli.common import read_schema
 from dsh_audit.errors import UsageError
-from dsh_audit.pricing import PriceTable, Usage, parse_prices, parse_usage
+from dsh_audit.pricing import PriceTable, Rates, Usage, parse_prices, parse_usage
 from tests.test_checks_cache import cache_of
 from tests.toy_session import ToySession, usage
 
@@ -176,3 +176,9 @@ def test_price_files_that_cannot_be_reckoned_with_are_refused(old: str, new: str
     parse_prices(text.encode(), name="own", schema=read_schema("prices"))
     with pytest.raises(UsageError):
         parse_prices(text.replace(old, new).encode(), name="own", schema=read_schema("prices"))
+
+
+def test_tokens_that_missed_are_priced_as_they_were_billed() -> None:
+    rates = Rates(Decimal("0.3"), Decimal(3), Decimal(15), Decimal("3.75"), "USD", None, "-")
+    assert rates.lost(100_000, written=40_000) == Decimal("0.138") + Decimal("0.162")
+    assert rates.lost(100_000, written=200_000) == Decimal("0.345")

@@ -91,9 +91,14 @@ class Rates:
         total = usage.uncached * self.miss + (usage.cached or 0) * self.hit
         return (total + usage.written * self.write + usage.output * self.output) / MILLION
 
-    def lost(self, tokens: int) -> Decimal:
-        """What tokens cost more because they missed the cache."""
-        return tokens * (self.miss - self.hit) / MILLION
+    def lost(self, tokens: int, written: int = 0) -> Decimal:
+        """What tokens cost more because they missed the cache.
+
+        Args:
+            written: how many the request was billed for writing: those that missed are among them first.
+        """
+        again = min(tokens, written)
+        return (again * (self.write - self.hit) + (tokens - again) * (self.miss - self.hit)) / MILLION
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,8 @@ class CacheScanner:
         cost = None
         if rates is not None:
             stated = basis == "usage" and rates.inferred is None
-            cost = Money(rates.lost(lost), rates.currency, "usage" if stated else "estimate", rates.peak)
+            written = sent.usage.written if sent.usage else 0
+            cost = Money(rates.lost(lost, written), rates.currency, "usage" if stated else "estimate", rates.peak)
         declared = why.cause in DECLARED
         if why.cause == "header-change" and change is not None:
             declared = why.part not in change.unexplained and why.part in change.parts

@@ -145,31 +145,20 @@ def _history_break(before: Sent, after: Sent, shared: int, border: int, evidence
     assert before.prompt is not None and after.prompt is not None
     prefix_seq = after.rebuilt.request.dispatch.prefix_seq
     events = evidence.between(border, prefix_seq)
-    replacing = {seq: kind for seq, kind, detail in events if detail == "replace"}
     surface = after.rebuilt.request.snapshot.surface
+    replacing = {seq for seq, _, detail in events if detail == "replace"}
     fresh = [item for item in reversed(surface.replacements) if item.seq in replacing]
     old = _seq_at(before.prompt.messages, shared - before.prompt.head_bytes)
     new = _seq_at(after.prompt.messages, shared - after.prompt.head_bytes)
-    for item in reversed(fresh):
-        if item.seq == new or old in item.shadowed_seqs:
-            return _replacement(item.seq, replacing[item.seq], evidence)
+    at_break = [item.seq for item in reversed(fresh) if item.seq == new or old in item.shadowed_seqs]
     offloads = [seq for seq, kind, _ in events if kind == "image/offload"]
-    if offloads:
+    if offloads and not at_break:
         return "image-offload", offloads[0], "messages"
-    if fresh:
-        first = fresh[-1]
-        return _replacement(first.seq, replacing[first.seq], evidence)
+    for seq in (*at_break, *(item.seq for item in fresh[-1:])):
+        cause = evidence.cause_of(seq)
+        if cause is not None:
+            return cause, seq, "system" if cause == "header-change" else "messages"
     return None
-
-
-def _replacement(seq: int, kind: str, evidence: Evidence) -> _Found:
-    if kind == "system/message":
-        return "header-change", seq, "system"
-    wanted = {"user/message": "compaction/summary", "tool/result": "compaction/prune"}.get(kind)
-    last = evidence.last_before(seq, ("compaction/summary", "compaction/prune", "compaction/end"))
-    if last is not None and last[1] == wanted:
-        return ("compaction" if kind == "user/message" else "prune"), seq, "messages"
-    return "replacement", seq, "messages"
 
 
 def _seq_at(messages: Body, at: int) -> int | None:

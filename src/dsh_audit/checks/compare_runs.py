@@ -7,15 +7,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 from dsh_audit.checks.run_requests import RunRequest
-from dsh_audit.checks.shared_prefix import first_different
 from dsh_audit.difference.requests import Kind, describe_body, diff_requests, places_of
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding, Where
 from dsh_audit.record import dataclass
+from dsh_audit.replay.body_diff import window
 from dsh_audit.rules import diff as rules
 from dsh_audit.text import ecma
 from dsh_audit.text.alignment import gaps, longest_increasing, pair_equal, pair_in_order
-from dsh_audit.text.pointer import pointer_at
+from dsh_audit.text.pointer import common_start, pointer_at
 
 Layer = Literal["settings", "system", "tools", "messages", "encoding"]
 Status = Literal["same", "different", "only-first", "only-second", "not-compared"]
@@ -23,7 +23,6 @@ Status = Literal["same", "different", "only-first", "only-second", "not-compared
 LAYER_OF: dict[Kind, Layer] = {"tool": "tools", "system": "system", "message": "messages", "setting": "settings"}
 STATUSES: tuple[Status, ...] = ("same", "different", "only-first", "only-second", "not-compared")
 MAX_CHANGES = 4
-_BEFORE, _AFTER = 40, 80
 _MAX_CELLS = 2500
 
 Normalise = Callable[[Json], Json]
@@ -212,10 +211,10 @@ def _compare(
     except ecma.EcmaSyntaxError as error:
         note = f"a body is not JSON at byte {error.at}"
         return RequestDiff(one.ident, two.ident, two.title, "not-compared", notes=(note,))
-    changes, ignored = _changes(*_normalised(values, normalise))
+    by_bytes = normalise is None and one.keeps_bytes and two.keeps_bytes
+    changes, ignored = _changes(*_normalised(values, normalise), by_bytes=by_bytes)
     notes = (f"not compared: {', '.join(ignored)}",) if ignored else ()
     layers: tuple[Layer, ...] = tuple(dict.fromkeys(change.layer for change in changes))
-    by_bytes = normalise is None and one.keeps_bytes and two.keeps_bytes
     if not layers and by_bytes and not ignored:
         layers = ("encoding",)
     if not layers:
@@ -245,8 +244,14 @@ def _normalised(values: tuple[Json, Json], normalise: tuple[Normalise, Normalise
     return normalise[0](values[0]), normalise[1](values[1])
 
 
-def _changes(left: Json, right: Json) -> tuple[tuple[LayerChange, ...], tuple[str, ...]]:
-    """The first differences of each layer, and the extension fields that were left out."""
+def _changes(
+    left: Json, right: Json, *, by_bytes: bool = False
+) -> tuple[tuple[LayerChange, ...], tuple[str, ...]]:
+    """The first differences of each layer, and the extension fields that were left out.
+
+    Args:
+        by_bytes: the same value printed in another way counts too.
+    """
     found: list[LayerChange] = []
     ignored: list[str] = []
     for change in diff_requests(describe_body(left), describe_body(right)):
@@ -254,6 +259,8 @@ def _changes(left: Json, right: Json) -> tuple[tuple[LayerChange, ...], tuple[st
             ignored += change.names
             continue
         layer = LAYER_OF[change.part]
+        if change.kind == "respelled" and by_bytes:
+            found.append(LayerChange("encoding", change.pointer, None, None, change.words))
         found += (LayerChange(layer, p.pointer, p.replayed, p.captured, p.what) for p in places_of([change]))
     counts: Counter[Layer] = Counter()
     kept = []
@@ -265,14 +272,10 @@ def _changes(left: Json, right: Json) -> tuple[tuple[LayerChange, ...], tuple[st
 
 
 def _first_byte(one: RunRequest, two: RunRequest, left: bytes, right: bytes) -> FirstByte:
-    at = first_different(left, right)
+    at = common_start(left, right)
     return FirstByte(
-        at, pointer_at(right, at), one.find_seq(at), two.find_seq(at), _window(left, at), _window(right, at)
+        at, pointer_at(right, at), one.find_seq(at), two.find_seq(at), window(left, at), window(right, at)
     )
-
-
-def _window(data: bytes, at: int) -> str:
-    return data[max(0, at - _BEFORE) : at + _AFTER].decode("utf-8", "replace")
 
 
 def check_runs(diffs: Iterable[RequestDiff], source: str) -> list[Finding]:

@@ -30,9 +30,15 @@ _TOLD: tuple[Kind, ...] = ("setting", "system", "tool")
 _ROUTE_KEYS = ("provider", "model", "reasoningEffort")
 
 
-def compare_states(before: HeaderState, after: HeaderState) -> HeaderChange | None:
-    """What differs between two header states; None when nothing does. Request, reason and causes are left open."""
+def compare_states(before: HeaderState, after: HeaderState, *, is_sent_alike: bool = False) -> HeaderChange | None:
+    """What differs between two header states; None when nothing does. Request, reason and causes are left open.
+
+    Args:
+        is_sent_alike: the tools at the head are the same bytes on the wire, so that spelling makes no difference.
+    """
     changes = diff_requests(_items(before), _items(after))
+    if is_sent_alike:
+        changes = [change for change in changes if change.kind != "respelled"]
     config = tuple(_config_change(change) for change in changes if change.part == "setting")
     tools = tools_change(changes)
     system, in_history = _system_change(before, after)
@@ -128,7 +134,7 @@ class DriftScanner:
         same_events = rebuilt.log is earlier.log and (state.seq, state.context_seq) == (before.seq, before.context_seq)
         if same_events and _same_prompt(before, state):
             return None
-        change = compare_states(before, state)
+        change = compare_states(before, state, is_sent_alike=head_changed is not None and not head_changed[0])
         if change is None:
             return None
         self._note_digest(state)

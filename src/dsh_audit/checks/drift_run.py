@@ -24,7 +24,7 @@ class DriftRun:
     """
 
     def __init__(self, evidence: Evidence) -> None:
-        self._evidence = evidence
+        self.evidence = evidence
         self._scanner = DriftScanner(evidence)
         self._prompt: Prompt | None = None
         self._header: tuple[object, int] | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from typing import Literal
 
 from dsh_audit.events import Event
 from dsh_audit.log.session_log import SessionLog
@@ -24,6 +25,7 @@ SWITCHES = frozenset(
 )
 """Someone chose other settings: each may change config, prompt and tools of the next request."""
 
+Replacing = Literal["header-change", "compaction", "prune", "replacement"]
 RESTART = "session/end-seed"
 COMPACTIONS = frozenset({"compaction/start", "compaction/summary", "compaction/end", "compaction/prune"})
 _KEPT = SWITCHES | COMPACTIONS | {RESTART, "request/header", "image/offload"}
@@ -66,6 +68,20 @@ class Evidence:
             return before_seq
         restart = self.last_before(prefix_seq + 1, (RESTART,))
         return restart[0] - 1 if restart else -1
+
+    def cause_of(self, seq: int) -> Replacing | None:
+        """Why an event stands in the place of others; None for one that replaces nothing."""
+        at = bisect_left(self._seqs, seq)
+        if at == len(self._seqs) or self._seqs[at] != seq or self._events[at][1] != "replace":
+            return None
+        kind = self._events[at][0]
+        if kind == "system/message":
+            return "header-change"
+        wanted = {"user/message": "compaction/summary", "tool/result": "compaction/prune"}.get(kind)
+        last = self.last_before(seq, ("compaction/summary", "compaction/prune", "compaction/end"))
+        if last is None or last[1] != wanted:
+            return "replacement"
+        return "compaction" if kind == "user/message" else "prune"
 
     def last_before(self, seq: int, types: Iterable[str]) -> tuple[int, str] | None:
         """The last event of some types with a smaller seq."""

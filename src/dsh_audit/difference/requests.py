@@ -29,6 +29,9 @@ Path: TypeAlias = tuple[str | int, ...]
 KINDS: tuple[Kind, ...] = ("tool", "system", "message", "setting", "tail")
 """In the order in which a provider caches them; the last two are no part of the prompt."""
 
+MARKER = "cache_control"
+"""Markers of what to cache: the model does not see them, so that they count as settings."""
+
 EXTENSION_FIELDS = ("dsh_session_log", "dsh_plugin_packages")
 """Fields the harness's own plugins append. Source: spec wire-deepseek 9."""
 
@@ -148,7 +151,11 @@ class Change:
 
 
 def diff_requests(before: Iterable[Item], after: Iterable[Item]) -> list[Change]:
-    """Everything that differs, in the order of ``KINDS``; a change of tools is not told again by its message."""
+    """Everything that differs, in the order of ``KINDS``.
+
+    What only follows from another change is not told again: the message that announces a tool, and cache markers, which
+    stand on whatever comes last.
+    """
     sides: tuple[dict[Kind, list[Item]], ...] = tuple({kind: [] for kind in KINDS} for _ in range(2))
     for side, items in zip(sides, (before, after), strict=True):
         for item in items:
@@ -157,7 +164,8 @@ def diff_requests(before: Iterable[Item], after: Iterable[Item]) -> list[Change]
     for kind in KINDS:
         old, new = (side[kind] for side in sides)
         found += diff_texts(old, new) if kind in ("system", "message") else diff_named(old, new)
-    return list(without_echoes(found))
+    told = list(without_echoes(found))
+    return [change for change in told if change.names != (MARKER,)] or told
 
 
 def places_of(changes: Iterable[Change]) -> Iterator[ValueChange]:
@@ -297,7 +305,36 @@ def speaker(message: Json) -> str:
 
 
 def describe_body(body: Json) -> Iterator[Item]:
-    """The items of a body of any protocol."""
+    """The items of a body of any protocol; cache markers apart from what they stand on."""
+    for item in _described(body):
+        if item.kind not in ("tool", "system", "message") or f'"{MARKER}":'.encode() not in item.key:  # type: ignore[operator]
+            yield item
+            continue
+        markers: list[tuple[Path, Json]] = []
+        plain = _unmarked(item.value, item.path, markers)
+        yield value_item(item.kind, item.name, plain, item.path)
+        yield from (value_item("setting", MARKER, value, (*path, MARKER)) for path, value in markers)
+
+
+def _unmarked(value: Json, path: Path, markers: list[tuple[Path, Json]]) -> Json:
+    """A tool, message or list of blocks without its markers; one text block for a marker's sake is that text."""
+    if isinstance(value, list):
+        return [_unmarked(block, (*path, index), markers) for index, block in enumerate(value)]
+    if not isinstance(value, Mapping):
+        return value
+    found = len(markers)
+    if MARKER in value:
+        markers.append((path, value[MARKER]))
+    plain = {name: item for name, item in value.items() if name != MARKER}
+    if isinstance(content := plain.get("content"), list):
+        plain["content"] = _unmarked(content, (*path, "content"), markers)
+        only = plain["content"][0] if len(content) == 1 else None
+        if len(markers) > found and isinstance(only, Mapping) and only.keys() == {"type", "text"}:
+            plain["content"] = only["text"]
+    return plain
+
+
+def _described(body: Json) -> Iterator[Item]:
     if not isinstance(body, Mapping):
         yield value_item("setting", "", body, ())
         return

@@ -31,6 +31,7 @@ class Change:
         within: pointer inside the tool or message, with more than one when several leaves changed.
         seq: event of the new log that brought it; of the recorded log where it is gone.
         expected, actual: either side, short; None where absent.
+        what: what was done to what, in the words of every command; empty where no part of a request changed.
         hints: what may have caused it or what to do, one line each.
     """
 
@@ -44,8 +45,9 @@ class Change:
     expected: str | None = None
     actual: str | None = None
     hints: tuple[str, ...] = ()
+    what: str = ""
 
-    JSON: ClassVar = "cause layer message requests pointer within seq expected actual hints"
+    JSON: ClassVar = "cause layer what message requests pointer within seq expected actual hints"
 
 
 _LAYER_OF: Mapping[Kind, Layer] = {"tool": "tools", "system": "system", "message": "messages"}
@@ -76,7 +78,7 @@ def pinned_change(found: difference.Change, old: Sequence[PinnedValue], new: Seq
         message += _speaker(value)
     pointer = found.pointer if found.part == "tool" else None
     layer = "system" if is_prompt else _LAYER_OF[found.part]
-    return Change(found.what, layer, message, (), pointer, within, found.seq, *sides)
+    return Change(found.what, layer, message, (), pointer, within, found.seq, *sides, what=found.words)
 
 
 def pinned_sides(

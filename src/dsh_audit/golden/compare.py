@@ -98,7 +98,7 @@ class _Comparison:
         name = found.names[0]
         before, after = (None if side is None else excerpt(side.value) for side in (found.before, found.after))
         message = f"{name} {before or 'absent'} → {after or 'absent'}"
-        change = Change(cause, "settings", message, (), pointer, expected=before, actual=after)
+        change = Change(cause, "settings", message, (), pointer, expected=before, actual=after, what=found.words)
         self.found.add((cause, name, before, after), change, request.index)
 
     def _values(self, one: PinnedRequest, two: PinnedRequest) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.checks.drift_run import run_drift
+from dsh_audit.checks.evidence import Evidence
 from dsh_audit.deployment import Deployment
 from dsh_audit.golden.change import Change
 from dsh_audit.log.generations import SessionHistory
@@ -22,10 +23,11 @@ def explain_changes(
     """The changes with pointers and hints; the log is read once more where its header changed."""
     places = _Places(rebuilts)
     placed = [places.place(change) for change in changes]
-    if not any(change.layer in _PARTS for change in placed):
+    if not any(change.layer in _PARTS or change.layer == "messages" for change in placed):
         return placed
-    drift = {change.request: change for change in run_drift(Replay(history, deployment)).changes}
-    return [_hint(change, drift) for change in placed]
+    run = run_drift(Replay(history, deployment))
+    drift = {change.request: change for change in run.changes}
+    return [_hint(change, drift, run.evidence) for change in placed]
 
 
 class _Places:
@@ -76,9 +78,12 @@ def _first_offsets(body: Body) -> dict[int, int]:
     return offsets
 
 
-def _hint(change: Change, drift: dict[int, HeaderChange]) -> Change:
-    """The change with what the new log says about a header that changed at that request."""
+def _hint(change: Change, drift: dict[int, HeaderChange], evidence: Evidence) -> Change:
+    """The change with what the new log says about what brought it."""
     part = _PARTS.get(change.layer)
+    cause = None if change.seq is None or change.cause.endswith("-removed") else evidence.cause_of(change.seq)
+    if change.layer == "messages" and cause is not None:
+        return replace(change, hints=(*change.hints, f"the log declares it: {cause}"))
     found = drift.get(change.requests[0]) if change.requests and part else None
     if found is None or part not in found.parts:
         return change

@@ -277,13 +277,13 @@ def _first_difference(captured: bytes, replayed: Body, base: bytes, at: int, rep
         offset=at,
         pointer=pointer_at(captured, at),
         seq=replayed.seq_at(replayed_at) if replayed_at < len(base) else None,
-        captured=_window(captured, at),
-        replayed=_window(base, replayed_at),
+        captured=window(captured, at),
+        replayed=window(base, replayed_at),
         replayed_offset=replayed_at,
     )
 
 
-def _window(data: bytes, at: int) -> str:
+def window(data: bytes, at: int) -> str:
     """Text around an offset, cut at whole characters where it is UTF-8."""
     start, end = max(0, at - WINDOW_BYTES), min(len(data), at + WINDOW_BYTES)
     while start < at and data[start] & 0xC0 == 0x80:
