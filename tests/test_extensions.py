@@ -14,6 +14,7 @@ from dsh_audit.deployment import Deployment, Used
 from dsh_audit.dispatch.model import Dispatch, WireCount
 from dsh_audit.events import APPEND, Event, Json, SessionHeader, SurfaceOp
 from dsh_audit.projection.state import SessionState
+from dsh_audit.releases import rules_of_format
 from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import Encoded
@@ -89,9 +90,11 @@ def encoded(protocol: str = "deepseek-messages") -> Encoded:
 def field_bytes(log: ToyLog, after: int, through: int, **more: Any) -> bytes:
     """The value as the rules say, printed in one go."""
     form = log.version
-    head = ecma.parse(field_head(log.session_header, after, through, inherited=more.pop("inherited", None),
-                                 is_loaded=more.pop("is_loaded", False)) + b"]}")  # fmt: skip
-    head["events"] = [ecma.parse(encode_event(event, form)) for event in log.items[after + 1 : through + 1]]
+    rules = rules_of_format(form)
+    inherited, is_loaded = more.pop("inherited", None), more.pop("is_loaded", False)
+    data = field_head(log.session_header, rules, after, through, inherited=inherited, is_loaded=is_loaded)
+    head = ecma.parse(data + b"]}")
+    head["events"] = [ecma.parse(encode_event(event, form, rules)) for event in log.items[after + 1 : through + 1]]
     return ecma.stringify(head)
 
 
@@ -168,7 +171,7 @@ EVENT = Event("user/message", 3, 9, {"a": 1}, surface_op=APPEND)
     ],
 )
 def test_events(version: int, event: Event, expected: str) -> None:
-    assert encode_event(event, version).decode() == expected
+    assert encode_event(event, version, rules_of_format(version)).decode() == expected
 
 
 @pytest.mark.parametrize(
@@ -200,7 +203,8 @@ def test_events(version: int, event: Event, expected: str) -> None:
     ],
 )
 def test_head(header: SessionHeader, inherited: int | None, is_loaded: bool, expected: str) -> None:
-    assert field_head(header, -1, 2, inherited=inherited, is_loaded=is_loaded).decode() == expected
+    rules = rules_of_format(header.version)
+    assert field_head(header, rules, -1, 2, inherited=inherited, is_loaded=is_loaded).decode() == expected
 
 
 def test_markers_prove_the_fields() -> None:
@@ -624,7 +628,7 @@ def test_memory_follows_the_unconfirmed_range() -> None:
                 yield Event(MARKER, number + 2, 7, data)
                 yield Event("assistant/message", number + 3, 7, {})
 
-    window = EventWindow(Endless())
+    window = EventWindow(Endless(), rules_of_format(4))
     for number in range(0, 40_000, 4):
         assert window.confirmed(number + 1) == number - 3 or number == 0
         pieces = window.pieces(max(number - 3, -1), number + 1)

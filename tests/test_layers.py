@@ -17,6 +17,7 @@ LAYERS = (
     ("log",),
     ("projection",),
     ("dispatch",),
+    ("releases",),
     ("deployment",),
     ("request",),
     ("wire",),

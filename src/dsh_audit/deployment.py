@@ -8,7 +8,6 @@ Source: spec wire-deepseek 10, dispatch 10.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Literal
@@ -16,6 +15,7 @@ from typing import Literal
 from dsh_audit.errors import DeploymentError
 from dsh_audit.events import Json
 from dsh_audit.record import dataclass
+from dsh_audit.releases import ReleaseRules, rules_of, rules_of_format
 
 Protocol = Literal[
     "deepseek-chat-completions",
@@ -29,20 +29,6 @@ Protocol = Literal[
 DEFAULT_EFFORT = "high"
 DEFAULT_CHAT_URL = "https://api.deepseek.com"
 DEFAULT_MESSAGES_URL = "https://api.deepseek.com/anthropic"
-DEFAULT_HARNESS = {0: "0.1.1-rc.2", 1: "0.1.1-rc.2", 2: "0.1.3-alpha.2", 3: "0.1.5-rc.1", 4: "0.2.1-rc.2"}
-"""Release assumed for a log version when the deployment names none: the last one that wrote it and was run."""
-
-
-_FIRST_RELEASE = (((0, 1, 3), 2), ((0, 1, 5), 3), ((0, 1, 7), 4))
-
-
-def release_format(release: str) -> int | None:
-    """Log version that a release writes; None when the release is not understood. Source: spec session-log 1."""
-    match = re.match(r"(\d+)\.(\d+)\.(\d+)", release)
-    if match is None:
-        return None
-    version = tuple(map(int, match.groups()))
-    return max((written for first, written in _FIRST_RELEASE if version >= first), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +81,15 @@ class Deployment:
         A release that never wrote this format says nothing about it (the log was migrated since).
         """
         named = self.get("harness", "version")
-        if isinstance(named.value, str) and release_format(named.value) in (None, format_version):
-            return named
-        return Used("harness.version", DEFAULT_HARNESS.get(format_version, "0.2.1-rc.2"), "default")
+        if isinstance(named.value, str):
+            rules = rules_of(named.value)
+            if rules is None or rules.format_version == format_version:
+                return named
+        return Used("harness.version", rules_of_format(format_version).assumed, "default")
+
+    def release_rules(self, format_version: int) -> ReleaseRules:
+        """The rules of that release."""
+        return rules_of(str(self.harness_version(format_version).value)) or rules_of_format(format_version)
 
     def model(self, provider: str, model: str, key: str, default: Json = None) -> Used:
         """A capability of one route: ``providers.<provider>.models.<model>.<key>``, else the provider's own key."""

@@ -13,6 +13,7 @@ from dsh_audit.events import SHAPE_ERRORS, Event, Json, SessionHeader
 from dsh_audit.projection.messages import DerivedMessage, derive_event_message
 from dsh_audit.projection.state import Snapshot
 from dsh_audit.record import dataclass
+from dsh_audit.releases import rules_of_format
 
 Purpose = Literal["step", "session-title", "compaction", "web-search"]
 
@@ -24,7 +25,6 @@ _PURPOSES: dict[str, Purpose] = {
     "compaction": "compaction",
     "web-search": "web-search",
 }
-DEFAULT_COMPACTION_TOKENS = {0: 8192, 1: 8192, 2: 8192, 3: 8192, 4: 65536}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ def _with_header_tools(base: Request) -> Request:
         base,
         provider=header["config"]["provider"],
         model=header["config"]["model"],
-        config={"maxTokens": DEFAULT_COMPACTION_TOKENS[base.format_version]},
+        config={"maxTokens": rules_of_format(base.format_version).compaction_tokens},
         system=header.get("system"),
         system_seq=event.seq if header.get("system") is not None else None,
         tools=header.get("tools"),

@@ -24,9 +24,8 @@ from dsh_audit.wire.body import Body, PartRun
 from dsh_audit.wire.instruction import instruction
 from dsh_audit.wire.learned import LearnedEfforts, default_effort
 from dsh_audit.wire.parts import END, Kind, Part, PartMemory, close_list, element, member, open_list
+from dsh_audit.wire.protocol import CHAT
 from dsh_audit.wire.shapes import check_message, check_tools
-
-PROTOCOL = "deepseek-chat-completions"
 
 _SETTINGS = (("temperature", "temperature"), ("maxTokens", "max_tokens"), ("stop", "stop"))
 _NO_OUTPUT = "(no output)"
@@ -59,7 +58,7 @@ class ChatEncoder:
             _append(run, [*request.messages, *instruction(request, notes)], first_index)
             count = len(run)
         body = Body(head, run, count, tail)
-        return Encoded(PROTOCOL, "bytes", body, (), (), "/chat/completions", _http_headers(request, notes))
+        return Encoded(CHAT, "bytes", body, (), (), "/chat/completions", _http_headers(request, notes))
 
     def _step_messages(self, surface: Surface, first_index: int) -> tuple[PartRun, int]:
         """Parts of the surface's messages: those of the last request, extended where it only grew."""

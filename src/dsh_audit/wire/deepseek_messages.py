@@ -27,9 +27,9 @@ from dsh_audit.wire.learned import LearnedEfforts, default_effort
 from dsh_audit.wire.messages_blocks import encode_tool, fails_locally
 from dsh_audit.wire.messages_fold import MessagesFold, Route
 from dsh_audit.wire.parts import END, Part, PartMemory, close_list, element, member, open_list
+from dsh_audit.wire.protocol import MESSAGES
 from dsh_audit.wire.tool_updates import TOOL_MODES, ToolHistoryFold, ToolMode, ToolProjection, project_tools
 
-PROTOCOL = "deepseek-messages"
 DEFAULT_MAX_TOKENS = 256000
 """The adapter's cap where neither request nor catalogue names one. Source: dsh-llm-deepseek 0.2.1-rc.2."""
 
@@ -62,7 +62,7 @@ class MessagesEncoder:
         model = self._memory.keep(member("model", ecma.stringify(request.model), request.tools_seq, first=True))
         body = Body((model, _STREAM, _OPEN), messages.run, count, tail)
         http_headers = _http_headers(request, notes, has_tool_changes=messages.has_tool_changes)
-        return Encoded(PROTOCOL, "bytes", body, (), (), "/v1/messages", http_headers)
+        return Encoded(MESSAGES, "bytes", body, (), (), "/v1/messages", http_headers)
 
     def _step_messages(self, request: Request, route: Route, mode: ToolMode) -> tuple[MessagesFold, ToolProjection]:
         surface = request.snapshot.surface
@@ -168,7 +168,7 @@ class _Tools:
 
     def mode(self, request: Request, notes: Notes) -> ToolMode:
         """The tool-update mode of the called route; recorded only where the body depends on it."""
-        if request.format_version < 4 or request.purpose == "session-title":
+        if not _takes_updates(request, notes.deployment):
             return "none"
         self._fold.at(request.snapshot.tool_history)
         used = mode_of(request, notes.deployment)
@@ -204,7 +204,7 @@ def _is_same(one: object, two: object) -> bool:
 def route_of(request: Request, notes: Notes) -> Route:
     """What the encoding of messages depends on: the request context tells, if its model is the one called."""
     in_history = _in_history(request)
-    legacy = request.format_version < 4
+    legacy = notes.deployment.release_rules(request.format_version).is_legacy_messages
     if in_history is not None:
         return Route(request.model, in_history, legacy)
     if request.purpose == "session-title":
@@ -228,6 +228,12 @@ def mode_of(request: Request, deployment: Deployment) -> Used:
     return deployment.model(request.provider, request.model, "tool_update", guess)
 
 
+def _takes_updates(request: Request, deployment: Deployment) -> bool:
+    """Whether a call can be told of changed tools."""
+    rules = deployment.release_rules(request.format_version)
+    return not rules.is_legacy_messages and request.purpose != "session-title"
+
+
 def _has_odd_tools(request: Request) -> bool:
     """Whether the tools of the request header alone make the mode matter."""
     tools = request.tools or []
@@ -237,7 +243,7 @@ def _has_odd_tools(request: Request) -> bool:
 def alternatives(request: Request, deployment: Deployment) -> tuple[Used, ...]:
     """The tool-update modes that may be tried when a captured body differs; empty where none could help."""
     used = mode_of(request, deployment)
-    if used.source != "default" or request.format_version < 4 or request.purpose == "session-title":
+    if used.source != "default" or not _takes_updates(request, deployment):
         return ()
     has_updates = any(event.type == "developer/message" for event in request.snapshot.tool_history)
     if not has_updates and not _has_odd_tools(request):

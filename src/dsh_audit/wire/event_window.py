@@ -12,6 +12,7 @@ from typing import Protocol
 
 from dsh_audit.events import Event, Json, SessionHeader
 from dsh_audit.record import dataclass
+from dsh_audit.releases import ReleaseRules
 from dsh_audit.wire.parts import Piece
 from dsh_audit.wire.session_log_field import MARKER, encode_event
 
@@ -80,8 +81,9 @@ class EventWindow:
         last_seq: of the events read; −1 before the first.
     """
 
-    def __init__(self, log: EventSource, inherited: int | None = None) -> None:
+    def __init__(self, log: EventSource, rules: ReleaseRules, inherited: int | None = None) -> None:
         self._log = log
+        self._rules = rules
         # A fork writes an end-seed of its own right after the inherited events, in the parent's process.
         self._forked_at = -1 if inherited is None else inherited
         self.markers: dict[int, Marker] = {}
@@ -117,7 +119,7 @@ class EventWindow:
             self.first_end_seed = event.seq
 
     def _note_marker(self, event: Event) -> None:
-        marker = read_marker(event, self._log)
+        marker = read_marker(event, self._log, self._rules)
         if marker is None:
             return
         self.markers[marker.seq] = marker
@@ -167,12 +169,12 @@ class EventWindow:
     def _printed(self, place: int) -> Piece:
         held = self._held[place]
         if isinstance(held, Event):
-            held = encode_event(held, self._log.version), held.seq
+            held = encode_event(held, self._log.version, self._rules), held.seq
             self._held[place] = held
         return held
 
 
-def read_marker(event: Event, log: EventSource) -> Marker | None:
+def read_marker(event: Event, log: EventSource, rules: ReleaseRules) -> Marker | None:
     """The marker that an event is, None when it is another session's or no marker."""
     data: Json = event.data
     if event.type != MARKER or not isinstance(data, dict) or data.get("sessionId") != log.session_id:
@@ -180,5 +182,5 @@ def read_marker(event: Event, log: EventSource) -> Marker | None:
     through = data.get("throughSeq")
     if not isinstance(through, int) or isinstance(through, bool):
         return None
-    is_its_format = log.version == 0 or data.get("sessionFormatVersion", 0) == log.version
+    is_its_format = not rules.names_format or data.get("sessionFormatVersion", 0) == log.version
     return Marker(event.seq, through, is_its_format and through < event.seq)

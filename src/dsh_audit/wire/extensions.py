@@ -20,7 +20,7 @@ from dsh_audit.wire.adapter import Encoded
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.event_window import EventSource, EventWindow, Marker
 from dsh_audit.wire.parts import Part, member, merged
-from dsh_audit.wire.protocol import CHAT, MESSAGES
+from dsh_audit.wire.protocols import PROTOCOLS
 
 _LOG_MEMBER = b',"' + session_log_field.FIELD.encode() + b'":'
 _PACKAGES_MEMBER = b',"' + plugin_packages.FIELD.encode() + b'":'
@@ -79,8 +79,9 @@ class Extensions:
     def __init__(self, log: EventSource, deployment: Deployment) -> None:
         self._log = log
         self._deployment = deployment
+        self._rules = deployment.release_rules(log.version)
         self._inherited = _inherited(log)
-        self._window = EventWindow(log, self._inherited)
+        self._window = EventWindow(log, self._rules, self._inherited)
         self._is_off = self._look_up("session_log") == "off"
         self._packages = self._look_up("plugin_packages")
 
@@ -99,7 +100,8 @@ class Extensions:
         """The same, by what follows the base body's last member in the captured one, the closing brace included."""
         body = encoded.body
         assert body is not None
-        if encoded.protocol not in (CHAT, MESSAGES):
+        protocol = PROTOCOLS.get(encoded.protocol)
+        if protocol is None or not protocol.carries_extensions:
             return Extension(body)
         notes: list[str] = []
         span = self._choose(request, tail, notes)
@@ -146,7 +148,7 @@ class Extensions:
         """Whether requests without marker may have carried the field: on by default since format 4, else shown."""
         if self._is_off:
             return False
-        return self._log.version >= 4 or self._look_up("session_log") == "on" or bool(self._window.markers)
+        return self._rules.sends_session_log or self._look_up("session_log") == "on" or bool(self._window.markers)
 
     def markers(self, request: Request) -> tuple[Marker, ...]:
         """The delivery markers that may be the request's, read from the log."""
@@ -262,13 +264,14 @@ class Extensions:
         value = self._look_up("session_log_max_bytes")
         if value is not None:
             return int(value)
-        return session_log_field.DEFAULT_MAX_BYTES if self._log.version >= 4 else None
+        return self._rules.session_log_bytes
 
     def _head(self, after: int, through: int, prepared: int) -> bytes:
         self._window.advance(prepared)
         end_seed = self._window.first_end_seed
         return session_log_field.field_head(
             self._log.session_header,
+            self._rules,
             after,
             through,
             inherited=self._inherited,

@@ -17,10 +17,9 @@ from dsh_audit.projection.state import SessionState
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.pi.single import DEFAULT_VERSION, FindCatalogue, encode_given, no_catalogue
-from dsh_audit.wire.protocol import CHAT, MESSAGES
+from dsh_audit.wire.protocols import PROTOCOLS
 from dsh_audit.wire.session import SessionEncoder
 
-_FORMATS = {CHAT: 0, MESSAGES: 4}
 _TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
     "provider": (str, "a string"),
     "model": (str, "a string"),
@@ -67,14 +66,15 @@ def encode_single(
 
 def _encode(protocol: Any, options: Any, deployment: Deployment) -> Body:
     """The body of a request of llm-deepseek."""
-    if not isinstance(protocol, str) or protocol not in _FORMATS:
+    formats = {name: record.single_format for name, record in PROTOCOLS.items() if record.single_format is not None}
+    if not isinstance(protocol, str) or protocol not in formats:
         hint = "routes of llm-pi-ai name their protocol in the resolved model or the profile"
-        raise UsageError(f"protocol {protocol!r:.80} is none of {', '.join(_FORMATS)}", hint=hint)
+        raise UsageError(f"protocol {protocol!r:.80} is none of {', '.join(formats)}", hint=hint)
     if not isinstance(options, dict) or not isinstance(options.get("messages"), list):
         raise UsageError("the request has no options with messages")
     _check_types(options)
     try:
-        encoded = SessionEncoder(deployment).encode(_request(options, _FORMATS[protocol]), protocol)
+        encoded = SessionEncoder(deployment).encode(_request(options, formats[protocol]), protocol)
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"the request has another shape than expected ({type(error).__name__}: {error})") from error
     if encoded.body is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dsh_audit.deployment import Used
 from dsh_audit.events import Json
 from dsh_audit.record import dataclass
+from dsh_audit.releases import protocols_of_format
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.adapter import Notes
 
@@ -17,7 +18,6 @@ MESSAGES = "deepseek-messages"
 PI_AI = "pi-ai"
 
 _BY_SETTING = {"chat-completions": CHAT, "messages": MESSAGES}
-_EITHER = "0.1.6"
 _WHY = "the log does not say which protocol the request was sent in; {} is assumed"
 
 
@@ -46,9 +46,10 @@ class ProtocolChooser:
         adapter = notes.deployment.adapter(request.provider)
         if adapter.value == "llm-pi-ai" or (adapter.source == "default" and answer.get("kind") == PI_AI):
             return _pi_ai(request, notes, adapter, answer)
-        if request.format_version != 3:
-            return Choice(CHAT if request.format_version < 3 else MESSAGES)
-        return _in_format_3(request, notes, answer if self._is_answered(request) else None)
+        spoken = protocols_of_format(request.format_version)
+        if len(spoken) == 1:
+            return Choice(_BY_SETTING[spoken.pop()])
+        return _by_setting(request, notes, answer if self._is_answered(request) else None)
 
     def _is_answered(self, request: Request) -> bool:
         return request.provider in self._answers
@@ -70,18 +71,19 @@ def _pi_ai(request: Request, notes: Notes, adapter: Used, answer: dict[str, Json
     return Choice(spoken if isinstance(spoken, str) else PI_AI)
 
 
-def _in_format_3(request: Request, notes: Notes, answer: dict[str, Json] | None) -> Choice:
-    """0.1.5 speaks chat completions, 0.1.6 either."""
+def _by_setting(request: Request, notes: Notes, answer: dict[str, Json] | None) -> Choice:
+    """In a format whose releases differ, or leave it to a setting: 0.1.5 speaks chat completions, 0.1.6 either."""
     name, value = _setting(request, notes)
     if value is not None:
         return Choice(_BY_SETTING[value])
     if answer is not None:
         return Choice(MESSAGES if answer.get("kind") == MESSAGES else CHAT)
     release = notes.deployment.harness_version(request.format_version)
-    if release.source == "deployment" and not str(release.value).startswith(_EITHER):
+    rules = notes.deployment.release_rules(request.format_version)
+    if release.source == "deployment" and len(rules.protocols) == 1:
         notes.take(release)
-        return Choice(CHAT)
-    guess = "messages" if release.source == "deployment" else "chat-completions"
+        return Choice(_BY_SETTING[rules.protocols[0]])
+    guess = rules.protocols[0]
     notes.take(Used(name, guess, "default"))
     return Choice(_BY_SETTING[guess], _WHY.format(guess))
 

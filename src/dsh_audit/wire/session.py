@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dsh_audit.deployment import Deployment, Used
@@ -11,23 +11,11 @@ from dsh_audit.request.neutral import Request
 from dsh_audit.wire import deepseek_messages
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Encoder, Notes
 from dsh_audit.wire.body import Body
-from dsh_audit.wire.deepseek_chat import PROTOCOL as CHAT
-from dsh_audit.wire.deepseek_chat import ChatEncoder
-from dsh_audit.wire.deepseek_messages import PROTOCOL as MESSAGES
-from dsh_audit.wire.deepseek_messages import MessagesEncoder
 from dsh_audit.wire.parts import object_parts
-from dsh_audit.wire.pi import PROTOCOLS
-from dsh_audit.wire.pi.encoder import PiEncoder
-from dsh_audit.wire.protocol import PI_AI, Choice, ProtocolChooser, protocol_alternatives
+from dsh_audit.wire.protocol import MESSAGES, Choice, ProtocolChooser, protocol_alternatives
+from dsh_audit.wire.protocols import PROTOCOLS
 
 MALFORMED = "a message, tool or setting has a shape that no release writes; what was sent for it is not known"
-
-ENCODERS: dict[str, Callable[[], Encoder]] = {
-    CHAT: ChatEncoder,
-    MESSAGES: MessagesEncoder,
-    **dict.fromkeys((PI_AI, *PROTOCOLS), PiEncoder),
-}
-"""One entry a protocol."""
 
 
 class SessionEncoder:
@@ -101,7 +89,7 @@ class SessionEncoder:
 
     def _encoder(self, protocol: str) -> Encoder:
         if protocol not in self._encoders:
-            if protocol not in ENCODERS:
+            if protocol not in PROTOCOLS:
                 raise CannotEncodeError(f"protocol {protocol} is not reproduced", "logical")
-            self._encoders[protocol] = ENCODERS[protocol]()
+            self._encoders[protocol] = PROTOCOLS[protocol].encoder()
         return self._encoders[protocol]

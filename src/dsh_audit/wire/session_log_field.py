@@ -11,18 +11,23 @@ from collections.abc import Sequence
 from dsh_audit.events import Event, Json, SessionHeader
 from dsh_audit.formats import FORMATS
 from dsh_audit.formats.envelope import op_value
+from dsh_audit.releases import ReleaseRules
 from dsh_audit.text import ecma
 
 FIELD = "dsh_session_log"
 MARKER = "session-log-deepseek/delivery-accepted"
-DEFAULT_MAX_BYTES = 8 * 1024 * 1024
-"""Cap of 0.2.x; earlier releases have none."""
 
 _OLD_OP, _NEW_OP = ("start", "end"), ("startSeq", "endSeq")
 
 
 def field_head(
-    session_header: SessionHeader, after_seq: int, through_seq: int, *, inherited: int | None, is_loaded: bool
+    session_header: SessionHeader,
+    rules: ReleaseRules,
+    after_seq: int,
+    through_seq: int,
+    *,
+    inherited: int | None,
+    is_loaded: bool,
 ) -> bytes:
     """The value up to its first event.
 
@@ -33,7 +38,7 @@ def field_head(
         is_loaded: the session had been read from disk when the request was made (it was resumed).
     """
     value: dict[str, Json] = {"version": 1}
-    if session_header.version >= 2:
+    if rules.names_format:
         value["sessionFormatVersion"] = session_header.version
     value["session"] = _session(session_header, inherited, is_loaded=is_loaded)
     value |= {"afterSeq": after_seq, "throughSeq": through_seq, "events": []}
@@ -55,9 +60,10 @@ def _session(header: SessionHeader, inherited: int | None, *, is_loaded: bool) -
     return {key: value for key, value in members.items() if value is not None}
 
 
-def encode_event(event: Event, version: int) -> bytes:
+def encode_event(event: Event, version: int, rules: ReleaseRules) -> bytes:
     """One event as an element of ``events``."""
-    return ecma.stringify(_old_event(event, version) if version < 3 else _new_event(event, version))
+    members = _old_event if rules.event_keys == "type-first" else _new_event
+    return ecma.stringify(members(event, version))
 
 
 def _old_event(event: Event, version: int) -> dict[str, Json]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from dsh_audit.capture.exchange import Exchange
-from dsh_audit.deployment import DEFAULT_HARNESS
 from dsh_audit.events import Json
+from dsh_audit.releases import rules_of_format
 from dsh_audit.replay.learning.search import ABSENT, Row, Setting
 from dsh_audit.text import ecma
 from dsh_audit.wire.pi.versions import VERSIONS, pi_version_of
@@ -50,7 +50,7 @@ def first_settings(rows: list[Row]) -> list[Setting]:
     """The settings of all routes; the cheap and telling ones first."""
     if not rows:
         return []
-    default = pi_version_of(DEFAULT_HARNESS[rows[0].request.format_version])
+    default = pi_version_of(rules_of_format(rows[0].request.format_version).assumed)
     known = tuple(VERSIONS)
     settings = [Setting(("pi_ai", "version"), default if default in VERSIONS else known[-1], known)]
     for provider in sorted({row.request.provider for row in rows}):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from dsh_audit.events import Json
+from dsh_audit.record import dataclass
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.pi.anthropic import AnthropicEncoder
 from dsh_audit.wire.pi.assemble import NO_SEQS, Seqs
@@ -44,11 +45,19 @@ class ProtocolEncoder(Protocol):
         ...
 
 
-PROTOCOLS: dict[str, Callable[[], ProtocolEncoder]] = {
-    "openai-completions": CompletionsEncoder,
-    "openai-responses": ResponsesEncoder,
-    "azure-openai-responses": AzureEncoder,
-    "anthropic-messages": AnthropicEncoder,
+@dataclass(frozen=True, slots=True)
+class PiProtocol:
+    """One protocol of pi-ai: the path of its requests, and a new encoder for one session."""
+
+    path: str
+    encoder: Callable[[], ProtocolEncoder]
+
+
+PROTOCOLS: dict[str, PiProtocol] = {
+    "openai-completions": PiProtocol("/chat/completions", CompletionsEncoder),
+    "openai-responses": PiProtocol("/responses", ResponsesEncoder),
+    "azure-openai-responses": PiProtocol("/responses", AzureEncoder),
+    "anthropic-messages": PiProtocol("/v1/messages", AnthropicEncoder),
 }
 
 
@@ -106,7 +115,7 @@ def protocol_encoder(model: dict[str, Json]) -> ProtocolEncoder:
     """
     if model["api"] not in PROTOCOLS:
         raise not_encoded(f'protocol "{model["api"]}" is not rebuilt here')
-    return PROTOCOLS[model["api"]]()
+    return PROTOCOLS[model["api"]].encoder()
 
 
 def build_settings(

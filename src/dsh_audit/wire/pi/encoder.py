@@ -10,7 +10,7 @@ from dsh_audit.request.neutral import Request
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Notes
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.instruction import instruction
-from dsh_audit.wire.pi import ProtocolEncoder, build_settings, protocol_encoder
+from dsh_audit.wire.pi import PROTOCOLS, ProtocolEncoder, build_settings, protocol_encoder
 from dsh_audit.wire.pi.assemble import Seqs
 from dsh_audit.wire.pi.context import Conversation
 from dsh_audit.wire.pi.http_headers import check_sendable
@@ -18,15 +18,7 @@ from dsh_audit.wire.pi.images import has_image
 from dsh_audit.wire.pi.neutral import Context
 from dsh_audit.wire.pi.refusal import PiRefusedError
 from dsh_audit.wire.pi.route import Route, find_route
-from dsh_audit.wire.pi.versions import PiRules
-
-_PATHS = {
-    "openai-completions": "/chat/completions",
-    "openai-responses": "/responses",
-    "azure-openai-responses": "/responses",
-    "anthropic-messages": "/v1/messages",
-}
-_BETA_PATH_SINCE = ("0.85.1", "1.3.0")
+from dsh_audit.wire.pi.versions import PiRules, rules_of
 
 
 class PiEncoder:
@@ -53,10 +45,8 @@ class PiEncoder:
             if refusal.kind == "no-request":
                 return Encoded(protocol, "none", None, (f"nothing is sent: {refusal.message}",))
             raise CannotEncodeError(refusal.message) from None
-        path = _PATHS[protocol]
-        if protocol == "anthropic-messages" and route.version in _BETA_PATH_SINCE:
-            path += "?beta=true"
-        return Encoded(protocol, "bytes", body, (), (), path)
+        query = rules_of(route.version).messages_query if protocol == "anthropic-messages" else ""
+        return Encoded(protocol, "bytes", body, (), (), PROTOCOLS[protocol].path + query)
 
 
 class _History:

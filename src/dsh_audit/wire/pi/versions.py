@@ -38,6 +38,7 @@ class PiRules:
             not when thinking is off.
         has_transcripts: tools and system prompt form a transcript that later messages change, duplicate tool
             names collapse, images of failed results move behind all results.
+        messages_query: what follows the path of an Anthropic request.
     """
 
     version: str
@@ -54,6 +55,7 @@ class PiRules:
     has_output_flags: bool = False
     managed_effort: Literal["no", "always", "off-aware"] = "no"
     has_transcripts: bool = False
+    messages_query: str = ""
 
 
 _V82 = PiRules("0.82.1")
@@ -72,6 +74,7 @@ _V85 = replace(
     names_response_model=True,
     has_output_flags=True,
     managed_effort="always",
+    messages_query="?beta=true",
 )
 _V130 = replace(
     _V85,
