@@ -11,7 +11,7 @@ from dsh_audit.projection.messages import DerivedMessage
 from dsh_audit.projection.state import SessionState
 from dsh_audit.request.neutral import Purpose, Request
 from dsh_audit.text import ecma
-from dsh_audit.wire.adapter import Encoded, Notes
+from dsh_audit.wire.adapter import Encoded, UnloggedInputs
 from dsh_audit.wire.deepseek_messages import MessagesEncoder
 
 Blocks = list[dict[str, Json]]
@@ -159,8 +159,8 @@ class ToySession:
     def encode(self, encoder: MessagesEncoder | None = None, raw: Json = None, **more: Any) -> Encoded:
         """The request made now, by a fresh encoder unless one is given."""
         constants = more.pop("constants", {})
-        notes = Notes(Deployment(raw or {}, constants))
-        return (encoder or MessagesEncoder()).encode(self.request(**more), notes)
+        inputs = UnloggedInputs(Deployment(raw or {}, constants))
+        return (encoder or MessagesEncoder()).encode(self.request(**more), inputs)
 
     def body(self, **more: Any) -> dict[str, Json]:
         """The parsed body of the request made now."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.events import Json, SurfaceOp
 from dsh_audit.projection.messages import DerivedMessage
-from dsh_audit.wire.adapter import CannotEncodeError, Notes
+from dsh_audit.wire.adapter import CannotEncodeError, UnloggedInputs
 from dsh_audit.wire.deepseek_messages import MessagesEncoder
 from tests.messages_session import ToySession, call, replay, text, tool, wire_tool
 
@@ -90,11 +90,11 @@ def test_refused_effort(config: Json, deployment: Json) -> None:
 
 def test_max_tokens_default_is_recorded() -> None:
     session = _session()
-    notes = Notes(Deployment())
-    encoded = MessagesEncoder().encode(session.request(config={}), notes)
+    inputs = UnloggedInputs(Deployment())
+    encoded = MessagesEncoder().encode(session.request(config={}), inputs)
     assert encoded.body is not None
     assert b'"max_tokens":256000' in encoded.body.to_bytes()
-    assert Used("providers.p.models.m.max_tokens", 256000, "default") in notes.used
+    assert Used("providers.p.models.m.max_tokens", 256000, "default") in inputs.used
     assert session.body(config={}, raw={"providers": {"p": {"max_tokens": 5}}})["max_tokens"] == 5
 
 

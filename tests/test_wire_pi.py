@@ -9,7 +9,7 @@ import pytest
 from dsh_audit.errors import DeploymentError, UsageError
 from dsh_audit.wire.pi import PiRefusedError, Seqs, encode_pi_request, resolve_model
 from dsh_audit.wire.pi.catalogue import parse_catalogue
-from dsh_audit.wire.pi.single import encode_given
+from dsh_audit.wire.pi.json_request import encode_pi_json_request
 from dsh_audit.wire.pi.versions import VERSIONS, pi_version_of
 from tests.harness.pi_cases import ASKED, CASES, SWITCH, TOOLS
 
@@ -66,8 +66,8 @@ def test_an_unknown_release_is_refused() -> None:
 
 def test_replay_state_of_a_route_that_another_adapter_owns_is_not_used() -> None:
     given = CASES["claude-history"].request()
-    owned, lost = (encode_given({**given, "routes": routes}).to_bytes() for routes in (["toy"], ["other"]))
-    assert owned == encode_given(given).to_bytes()
+    owned, lost = (encode_pi_json_request({**given, "routes": routes}).to_bytes() for routes in (["toy"], ["other"]))
+    assert owned == encode_pi_json_request(given).to_bytes()
     assert b'"signature":"sig"' in owned
     assert b'"signature"' not in lost
 
@@ -86,7 +86,7 @@ def test_replay_state_of_a_route_that_another_adapter_owns_is_not_used() -> None
 )
 def test_a_request_of_another_shape_is_one_error(given: Any) -> None:
     with pytest.raises((UsageError, DeploymentError)):
-        encode_given(given)
+        encode_pi_json_request(given)
 
 
 CATALOGUE = parse_catalogue(

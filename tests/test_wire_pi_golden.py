@@ -8,7 +8,7 @@ import pytest
 
 from dsh_audit.text import ecma
 from dsh_audit.wire.pi import PiRefusedError
-from dsh_audit.wire.pi.single import encode_given
+from dsh_audit.wire.pi.json_request import encode_pi_json_request
 from tests.harness.pi_cases import CASES
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "pi-ai"
@@ -26,9 +26,9 @@ def test_body(folder: Path) -> None:
     given = ecma.parse((folder / "input.json").read_bytes())
     expected = folder / "body.json"
     if expected.exists():
-        assert encode_given(given).to_bytes() == expected.read_bytes()
+        assert encode_pi_json_request(given).to_bytes() == expected.read_bytes()
         return
     with pytest.raises(PiRefusedError) as refused:
-        encode_given(given)
+        encode_pi_json_request(given)
     assert refused.value.kind == "no-request"
     assert refused.value.rung == "exact"

@@ -6,7 +6,7 @@ import pytest
 
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.events import Json
-from dsh_audit.wire.adapter import Notes
+from dsh_audit.wire.adapter import UnloggedInputs
 from dsh_audit.wire.protocol import CHAT, MESSAGES, ProtocolChooser
 from dsh_audit.wire.session import SessionEncoder
 from tests.messages_session import ToySession, tool
@@ -25,10 +25,10 @@ def _session(version: int) -> ToySession:
 
 @pytest.mark.parametrize(("version", "protocol"), [(0, CHAT), (2, CHAT), (4, MESSAGES)])
 def test_the_format_decides(version: int, protocol: str) -> None:
-    notes = Notes(Deployment({"harness": {"version": "0.1.6"}}))
-    choice = ProtocolChooser().choose(_session(version).request(), notes)
+    inputs = UnloggedInputs(Deployment({"harness": {"version": "0.1.6"}}))
+    choice = ProtocolChooser().choose(_session(version).request(), inputs)
     assert (choice.protocol, choice.why) == (protocol, None)
-    assert notes.used == []
+    assert inputs.used == []
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,19 @@ def test_the_format_decides(version: int, protocol: str) -> None:
     ],
 )
 def test_format_3(replay: Json, raw: Json, protocol: str, used: list[Used], is_guess: bool) -> None:
-    notes = Notes(Deployment(raw))
-    choice = ProtocolChooser().choose(_session(3).request(replay=replay), notes)
+    inputs = UnloggedInputs(Deployment(raw))
+    choice = ProtocolChooser().choose(_session(3).request(replay=replay), inputs)
     assert choice.protocol == protocol
-    assert notes.used == used
+    assert inputs.used == used
     assert (choice.why is not None) is is_guess
 
 
 def test_an_unanswered_call_follows_the_last_answer_of_its_route() -> None:
     session, chooser = _session(3), ProtocolChooser()
-    chooser.choose(session.request(replay=BY_MESSAGES), Notes(Deployment()))
-    notes = Notes(Deployment())
-    assert chooser.choose(session.request(), notes).protocol == MESSAGES
-    assert notes.used == []
+    chooser.choose(session.request(replay=BY_MESSAGES), UnloggedInputs(Deployment()))
+    inputs = UnloggedInputs(Deployment())
+    assert chooser.choose(session.request(), inputs).protocol == MESSAGES
+    assert inputs.used == []
 
 
 def test_a_guess_claims_no_bytes_until_a_capture_decides() -> None:
@@ -104,7 +104,7 @@ def test_a_guess_claims_no_bytes_until_a_capture_decides() -> None:
     ],
 )
 def test_other_adapter(replay: Json, raw: Json, protocol: str) -> None:
-    choice = ProtocolChooser().choose(_session(4).request(replay=replay), Notes(Deployment(raw)))
+    choice = ProtocolChooser().choose(_session(4).request(replay=replay), UnloggedInputs(Deployment(raw)))
     assert choice.protocol == protocol
 
 

@@ -19,11 +19,11 @@ from dsh_audit.cli.outputs import write_output
 from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.text import ecma
 from dsh_audit.wire.body import Body
-from dsh_audit.wire.given import encode_single
+from dsh_audit.wire.json_request import encode_json_request
 from dsh_audit.wire.pi.catalogue import read_catalog, read_version
+from dsh_audit.wire.pi.json_request import DEFAULT_VERSION
 from dsh_audit.wire.pi.profile import Catalogue
 from dsh_audit.wire.pi.refusal import PiRefusedError
-from dsh_audit.wire.pi.single import DEFAULT_VERSION
 
 _GZIP = b"\x1f\x8b"
 
@@ -72,7 +72,7 @@ def command(
             raise UsageError(f"{named}: not JSON: {error}") from None
         is_row = isinstance(given, dict) and "options" not in given and "input" in given
         given = given["input"] if is_row else given
-        return encode_single(given, settings, find_catalogue, pi_version=version, image=image)
+        return encode_json_request(given, settings, find_catalogue, pi_version=version, image=image)
 
     if jsonl:
         write_output(b"".join(_rows(named, encode)), output)

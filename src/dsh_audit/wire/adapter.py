@@ -43,7 +43,7 @@ class Encoded:
 
 
 @dataclass(slots=True)
-class Notes:
+class UnloggedInputs:
     """Collects, while a request is encoded, what was not in the log.
 
     Args:
@@ -68,7 +68,7 @@ class Notes:
 class Encoder(Protocol):
     """Writes the requests of one session in one protocol, in log order."""
 
-    def encode(self, request: Request, notes: Notes) -> Encoded:
+    def encode(self, request: Request, inputs: UnloggedInputs) -> Encoded:
         """The body of a request; never raises for what the log can hold."""
         ...
 

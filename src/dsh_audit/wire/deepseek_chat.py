@@ -19,7 +19,7 @@ from dsh_audit.projection.messages import DerivedMessage, derive_nodes
 from dsh_audit.projection.surface import Surface
 from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma
-from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Notes
+from dsh_audit.wire.adapter import CannotEncodeError, Encoded, UnloggedInputs
 from dsh_audit.wire.body import Body, PartRun
 from dsh_audit.wire.instruction import instruction
 from dsh_audit.wire.learned import LearnedEfforts, default_effort
@@ -45,20 +45,20 @@ class ChatEncoder:
         self._efforts = LearnedEfforts()
         self._memory = PartMemory()
 
-    def encode(self, request: Request, notes: Notes) -> Encoded:
+    def encode(self, request: Request, inputs: UnloggedInputs) -> Encoded:
         """The body of a request."""
         self._efforts.learn(request.snapshot.request_header)
         head = self._head(request)
-        tail = tuple(self._tail(request, notes))
+        tail = tuple(self._tail(request, inputs))
         first_index = len(head) - 2
         if request.messages is None:
             run, count = self._step_messages(request.snapshot.surface, first_index)
         else:
             run = PartRun()
-            _append(run, [*request.messages, *instruction(request, notes)], first_index)
+            _append(run, [*request.messages, *instruction(request, inputs)], first_index)
             count = len(run)
         body = Body(head, run, count, tail)
-        return Encoded(CHAT, "bytes", body, (), (), "/chat/completions", _http_headers(request, notes))
+        return Encoded(CHAT, "bytes", body, (), (), "/chat/completions", _http_headers(request, inputs))
 
     def _step_messages(self, surface: Surface, first_index: int) -> tuple[PartRun, int]:
         """Parts of the surface's messages: those of the last request, extended where it only grew."""
@@ -81,12 +81,12 @@ class ChatEncoder:
         text = b'{"role":"system","content":' + ecma.stringify(request.system) + b"}"
         return model, _OPEN, keep(element("messages", 0, text, "system", request.system_seq, "system"))
 
-    def _tail(self, request: Request, notes: Notes) -> Iterator[Part]:
+    def _tail(self, request: Request, inputs: UnloggedInputs) -> Iterator[Part]:
         config, keep = request.config, self._memory.keep
         is_step = request.purpose == "step"
         yield _CLOSE
         yield from _STREAM
-        for name, value in _thinking(self._effort(request, notes), request, notes):
+        for name, value in _thinking(self._effort(request, inputs), request, inputs):
             yield keep(member(name, value, request.tools_seq))
         if request.tools:
             yield _OPEN_TOOLS
@@ -98,14 +98,14 @@ class ChatEncoder:
                 yield keep(member(name, ecma.stringify(config[key]), seq))
         yield END
 
-    def _effort(self, request: Request, notes: Notes) -> str | None:
+    def _effort(self, request: Request, inputs: UnloggedInputs) -> str | None:
         if request.purpose == "session-title":
             return "off"
         if request.purpose == "compaction":
             learned = self._efforts.get(request.provider, request.model)
             if learned is not None:
                 return learned
-            return str(notes.take(default_effort(notes.deployment, request.provider, request.model)).value)
+            return str(inputs.take(default_effort(inputs.deployment, request.provider, request.model)).value)
         effort = request.config.get("reasoningEffort")
         return effort if isinstance(effort, str) else None
 
@@ -121,9 +121,9 @@ class ChatEncoder:
         return self._tools[1]
 
 
-def _thinking(effort: str | None, request: Request, notes: Notes) -> Iterator[tuple[str, bytes]]:
+def _thinking(effort: str | None, request: Request, inputs: UnloggedInputs) -> Iterator[tuple[str, bytes]]:
     if effort is None:
-        used = notes.take(notes.deployment.model(request.provider, request.model, "thinking"))
+        used = inputs.take(inputs.deployment.model(request.provider, request.model, "thinking"))
         if used.value is not None:
             yield "thinking", b'{"type":' + ecma.stringify(used.value) + b"}"
     elif effort == "off":
@@ -210,11 +210,11 @@ def _article(kind: str) -> str:
     return "an image" if kind == "image" else "a file"
 
 
-def _http_headers(request: Request, notes: Notes) -> tuple[tuple[str, str | None], ...]:
+def _http_headers(request: Request, inputs: UnloggedInputs) -> tuple[tuple[str, str | None], ...]:
     """Names in the order sent; the key and the user id are never known. Source: spec wire-deepseek 4.4."""
-    deployment = notes.deployment
-    version = notes.take(deployment.harness_version(request.format_version)).value
-    notes.take(deployment.model(request.provider, request.model, "base_url", DEFAULT_CHAT_URL))
+    deployment = inputs.deployment
+    version = inputs.take(deployment.harness_version(request.format_version)).value
+    inputs.take(deployment.model(request.provider, request.model, "base_url", DEFAULT_CHAT_URL))
     home = "https://github.com/deepseek-ai/deepseek-harness"
     headers: list[tuple[str, str | None]] = [
         ("authorization", None),

@@ -20,7 +20,7 @@ from dsh_audit.projection.messages import derive_nodes
 from dsh_audit.projection.surface import Surface
 from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma
-from dsh_audit.wire.adapter import Encoded, Notes
+from dsh_audit.wire.adapter import Encoded, UnloggedInputs
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.instruction import instruction
 from dsh_audit.wire.learned import LearnedEfforts, default_effort
@@ -48,20 +48,20 @@ class MessagesEncoder:
         self._efforts = LearnedEfforts()
         self._memory = PartMemory()
 
-    def encode(self, request: Request, notes: Notes) -> Encoded:
+    def encode(self, request: Request, inputs: UnloggedInputs) -> Encoded:
         """The body of a request."""
         self._efforts.learn(request.snapshot.request_header)
-        route = route_of(request, notes)
-        mode = self._tools.mode(request, notes)
+        route = route_of(request, inputs)
+        mode = self._tools.mode(request, inputs)
         if request.messages is None:
             messages, projection = self._step_messages(request, route, mode)
         else:
-            messages, projection = self._call_messages(request, route, mode, notes)
+            messages, projection = self._call_messages(request, route, mode, inputs)
         count, array_tail = messages.view()
-        tail = (*array_tail, *self._envelope(request, notes, messages, projection))
+        tail = (*array_tail, *self._envelope(request, inputs, messages, projection))
         model = self._memory.keep(member("model", ecma.stringify(request.model), request.tools_seq, first=True))
         body = Body((model, _STREAM, _OPEN), messages.run, count, tail)
-        http_headers = _http_headers(request, notes, has_tool_changes=messages.has_tool_changes)
+        http_headers = _http_headers(request, inputs, has_tool_changes=messages.has_tool_changes)
         return Encoded(MESSAGES, "bytes", body, (), (), "/v1/messages", http_headers)
 
     def _step_messages(self, request: Request, route: Route, mode: ToolMode) -> tuple[MessagesFold, ToolProjection]:
@@ -80,10 +80,10 @@ class MessagesEncoder:
         return steps.messages, projection
 
     def _call_messages(
-        self, request: Request, route: Route, mode: ToolMode, notes: Notes
+        self, request: Request, route: Route, mode: ToolMode, inputs: UnloggedInputs
     ) -> tuple[MessagesFold, ToolProjection]:
         """Messages and tools of a title or compaction."""
-        derived = [*(request.messages or ()), *instruction(request, notes)]
+        derived = [*(request.messages or ()), *instruction(request, inputs)]
         developers = frozenset(item.seq for item in derived if item.message["role"] == "developer")
         projection = self._tools.project(request, mode, developers)
         messages = MessagesFold(route)
@@ -91,13 +91,13 @@ class MessagesEncoder:
         return messages, projection
 
     def _envelope(
-        self, request: Request, notes: Notes, messages: MessagesFold, projection: ToolProjection
+        self, request: Request, inputs: UnloggedInputs, messages: MessagesFold, projection: ToolProjection
     ) -> Iterator[Part]:
         """The members after ``messages``."""
         config, is_step, keep = request.config, request.purpose == "step", self._memory.keep
         seq = request.tools_seq if is_step else request.dispatch.opened_seq
-        yield keep(member("max_tokens", ecma.stringify(_max_tokens(request, notes)), seq))
-        for name, value in _thinking(self._effort(request, notes)):
+        yield keep(member("max_tokens", ecma.stringify(_max_tokens(request, inputs)), seq))
+        for name, value in _thinking(self._effort(request, inputs)):
             yield keep(member(name, value, seq))
         text, text_seq = _system(request, messages)
         if text:
@@ -112,13 +112,13 @@ class MessagesEncoder:
             yield _CLOSE_TOOLS
         yield END
 
-    def _effort(self, request: Request, notes: Notes) -> str:
+    def _effort(self, request: Request, inputs: UnloggedInputs) -> str:
         effort = request.config.get("reasoningEffort")
         if not isinstance(effort, str) and request.purpose == "compaction":
             effort = self._efforts.get(request.provider, request.model)
         if not isinstance(effort, str):
-            effort = notes.take(default_effort(notes.deployment, request.provider, request.model)).value
-        is_off = notes.deployment.model(request.provider, request.model, "thinking").value == "disabled"
+            effort = inputs.take(default_effort(inputs.deployment, request.provider, request.model)).value
+        is_off = inputs.deployment.model(request.provider, request.model, "thinking").value == "disabled"
         if effort not in _EFFORTS or (is_off and effort != "off"):
             raise fails_locally(f"the route has no reasoning effort {effort!r}")
         return str(effort)
@@ -166,14 +166,14 @@ class _Tools:
         self._projection = ToolProjection(None, {})
         self._encoded: tuple[ToolProjection | None, int | None, tuple[Part, ...]] = (None, None, ())
 
-    def mode(self, request: Request, notes: Notes) -> ToolMode:
+    def mode(self, request: Request, inputs: UnloggedInputs) -> ToolMode:
         """The tool-update mode of the called route; recorded only where the body depends on it."""
-        if not _takes_updates(request, notes.deployment):
+        if not _takes_updates(request, inputs.deployment):
             return "none"
         self._fold.at(request.snapshot.tool_history)
-        used = mode_of(request, notes.deployment)
+        used = mode_of(request, inputs.deployment)
         if self._fold.has_updates or _has_odd_tools(request):
-            used = notes.take(used)
+            used = inputs.take(used)
         return next((mode for mode in TOOL_MODES if mode == used.value), "none")
 
     def project(self, request: Request, mode: ToolMode, developers: Set[int]) -> ToolProjection:
@@ -201,16 +201,16 @@ def _is_same(one: object, two: object) -> bool:
     return one is two or (isinstance(one, (int, str)) and one == two)
 
 
-def route_of(request: Request, notes: Notes) -> Route:
+def route_of(request: Request, inputs: UnloggedInputs) -> Route:
     """What the encoding of messages depends on: the request context tells, if its model is the one called."""
     in_history = _in_history(request)
-    legacy = notes.deployment.release_rules(request.format_version).is_legacy_messages
+    legacy = inputs.deployment.release_rules(request.format_version).is_legacy_messages
     if in_history is not None:
         return Route(request.model, in_history, legacy)
     if request.purpose == "session-title":
         return Route(request.model, False, legacy)
-    used = notes.deployment.model(request.provider, request.model, "system_prompt_update", "none")
-    return Route(request.model, notes.take(used).value == "in-history", legacy)
+    used = inputs.deployment.model(request.provider, request.model, "system_prompt_update", "none")
+    return Route(request.model, inputs.take(used).value == "in-history", legacy)
 
 
 def _in_history(request: Request) -> bool | None:
@@ -251,11 +251,11 @@ def alternatives(request: Request, deployment: Deployment) -> tuple[Used, ...]:
     return tuple(Used(used.name, mode, "capture") for mode in TOOL_MODES if mode != used.value)
 
 
-def _max_tokens(request: Request, notes: Notes) -> Json:
+def _max_tokens(request: Request, inputs: UnloggedInputs) -> Json:
     if "maxTokens" in request.config:
         return request.config["maxTokens"]
-    used = notes.deployment.model(request.provider, request.model, "max_tokens", DEFAULT_MAX_TOKENS)
-    return notes.take(used).value
+    used = inputs.deployment.model(request.provider, request.model, "max_tokens", DEFAULT_MAX_TOKENS)
+    return inputs.take(used).value
 
 
 def _thinking(effort: str) -> Iterator[tuple[str, bytes]]:
@@ -273,11 +273,13 @@ def _system(request: Request, messages: MessagesFold) -> tuple[str, int | None]:
     return "\n\n".join(texts), seq if text else request.system_seq
 
 
-def _http_headers(request: Request, notes: Notes, *, has_tool_changes: bool) -> tuple[tuple[str, str | None], ...]:
+def _http_headers(
+    request: Request, inputs: UnloggedInputs, *, has_tool_changes: bool
+) -> tuple[tuple[str, str | None], ...]:
     """Names in the order sent; the key and the user id are never known. Source: spec wire-deepseek 5.5."""
-    deployment = notes.deployment
-    version = notes.take(deployment.harness_version(request.format_version)).value
-    notes.take(deployment.model(request.provider, request.model, "base_url", DEFAULT_MESSAGES_URL))
+    deployment = inputs.deployment
+    version = inputs.take(deployment.harness_version(request.format_version)).value
+    inputs.take(deployment.model(request.provider, request.model, "base_url", DEFAULT_MESSAGES_URL))
     home = "https://github.com/deepseek-ai/deepseek-harness"
     headers: list[tuple[str, str | None]] = [
         ("user-agent", f"deepseek-harness/{version} (+{home})"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dsh_audit.projection.messages import DerivedMessage
 from dsh_audit.request.neutral import Request
-from dsh_audit.wire.adapter import CannotEncodeError, Notes
+from dsh_audit.wire.adapter import CannotEncodeError, UnloggedInputs
 
 
-def instruction(request: Request, notes: Notes) -> list[DerivedMessage]:
+def instruction(request: Request, inputs: UnloggedInputs) -> list[DerivedMessage]:
     """The last user message of a compaction; nothing for other calls.
 
     Raises:
@@ -15,7 +15,7 @@ def instruction(request: Request, notes: Notes) -> list[DerivedMessage]:
     """
     if request.constant is None:
         return []
-    text = notes.deployment.constants.get(request.constant)
+    text = inputs.deployment.constants.get(request.constant)
     if text is None:
         raise CannotEncodeError(f"the text {request.constant} is known by digest only; give --constant")
     message = {"role": "user", "content": [{"type": "text", "text": text}]}

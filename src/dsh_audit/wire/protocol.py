@@ -11,7 +11,7 @@ from dsh_audit.events import Json
 from dsh_audit.record import dataclass
 from dsh_audit.releases import protocols_of_format
 from dsh_audit.request.neutral import Request
-from dsh_audit.wire.adapter import Notes
+from dsh_audit.wire.adapter import UnloggedInputs
 
 CHAT = "deepseek-chat-completions"
 MESSAGES = "deepseek-messages"
@@ -40,16 +40,16 @@ class ProtocolChooser:
     def __init__(self) -> None:
         self._answers: dict[str, dict[str, Json]] = {}
 
-    def choose(self, request: Request, notes: Notes) -> Choice:
-        """The protocol of a request; what it rests on beyond the log is recorded in ``notes``."""
+    def choose(self, request: Request, inputs: UnloggedInputs) -> Choice:
+        """The protocol of a request; what it rests on beyond the log is recorded in ``inputs``."""
         answer = self._answer(request)
-        adapter = notes.deployment.adapter(request.provider)
+        adapter = inputs.deployment.adapter(request.provider)
         if adapter.value == "llm-pi-ai" or (adapter.source == "default" and answer.get("kind") == PI_AI):
-            return _pi_ai(request, notes, adapter, answer)
+            return _pi_ai(request, inputs, adapter, answer)
         spoken = protocols_of_format(request.format_version)
         if len(spoken) == 1:
             return Choice(_BY_SETTING[spoken.pop()])
-        return _by_setting(request, notes, answer if self._is_answered(request) else None)
+        return _by_setting(request, inputs, answer if self._is_answered(request) else None)
 
     def _is_answered(self, request: Request) -> bool:
         return request.provider in self._answers
@@ -61,39 +61,39 @@ class ProtocolChooser:
         return self._answers.get(request.provider, {})
 
 
-def _pi_ai(request: Request, notes: Notes, adapter: Used, answer: dict[str, Json]) -> Choice:
+def _pi_ai(request: Request, inputs: UnloggedInputs, adapter: Used, answer: dict[str, Json]) -> Choice:
     if adapter.source != "default":
-        notes.take(adapter)
-    api = notes.deployment.model(request.provider, request.model, "api")
+        inputs.take(adapter)
+    api = inputs.deployment.model(request.provider, request.model, "api")
     if api.value is not None:
-        return Choice(str(notes.take(api).value))
+        return Choice(str(inputs.take(api).value))
     spoken = answer.get("api")
     return Choice(spoken if isinstance(spoken, str) else PI_AI)
 
 
-def _by_setting(request: Request, notes: Notes, answer: dict[str, Json] | None) -> Choice:
+def _by_setting(request: Request, inputs: UnloggedInputs, answer: dict[str, Json] | None) -> Choice:
     """In a format whose releases differ, or leave it to a setting: 0.1.5 speaks chat completions, 0.1.6 either."""
-    name, value = _setting(request, notes)
+    name, value = _setting(request, inputs)
     if value is not None:
         return Choice(_BY_SETTING[value])
     if answer is not None:
         return Choice(MESSAGES if answer.get("kind") == MESSAGES else CHAT)
-    release = notes.deployment.harness_version(request.format_version)
-    rules = notes.deployment.release_rules(request.format_version)
+    release = inputs.deployment.harness_version(request.format_version)
+    rules = inputs.deployment.release_rules(request.format_version)
     if release.source == "deployment" and len(rules.protocols) == 1:
-        notes.take(release)
+        inputs.take(release)
         return Choice(_BY_SETTING[rules.protocols[0]])
     guess = rules.protocols[0]
-    notes.take(Used(name, guess, "default"))
+    inputs.take(Used(name, guess, "default"))
     return Choice(_BY_SETTING[guess], _WHY.format(guess))
 
 
-def _setting(request: Request, notes: Notes) -> tuple[str, str | None]:
+def _setting(request: Request, inputs: UnloggedInputs) -> tuple[str, str | None]:
     """Name of the protocol setting, and its value where the deployment or a capture gives one."""
-    used = notes.deployment.model(request.provider, request.model, "protocol")
+    used = inputs.deployment.model(request.provider, request.model, "protocol")
     name = used.name if used.value is not None else f"providers.{request.provider}.protocol"
-    used = notes.assumed.get(name, used)
-    return name, None if used.value is None else str(notes.take(used).value)
+    used = inputs.assumed.get(name, used)
+    return name, None if used.value is None else str(inputs.take(used).value)
 
 
 def protocol_alternatives(request: Request, current: Choice) -> tuple[tuple[Used, str], ...]:

@@ -9,7 +9,7 @@ from dsh_audit.deployment import Deployment, Used
 from dsh_audit.events import SHAPE_ERRORS
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire import deepseek_messages
-from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Encoder, Notes
+from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Encoder, UnloggedInputs
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.parts import object_parts
 from dsh_audit.wire.protocol import MESSAGES, Choice, ProtocolChooser, protocol_alternatives
@@ -43,22 +43,22 @@ class SessionEncoder:
         Args:
             protocol: where the caller knows better, e.g. of a request made before the log was migrated.
         """
-        notes = Notes(self.deployment, assumed=self._assumed)
+        inputs = UnloggedInputs(self.deployment, assumed=self._assumed)
         if request.why_not:
             return Encoded("", "none", None, request.why_not)
         if request.purpose == "web-search":
             body = Body.of(object_parts(request.literal, request.dispatch.opened_seq))
             return Encoded("deepseek-web-search", "bytes", body)
-        choice = Choice(protocol) if protocol is not None else self._protocols.choose(request, notes)
+        choice = Choice(protocol) if protocol is not None else self._protocols.choose(request, inputs)
         try:
-            encoded = self._encoder(choice.protocol).encode(request, notes)
+            encoded = self._encoder(choice.protocol).encode(request, inputs)
         except CannotEncodeError as error:
-            return Encoded(choice.protocol, error.claim, None, (error.reason,), tuple(notes.used))
+            return Encoded(choice.protocol, error.claim, None, (error.reason,), tuple(inputs.used))
         except SHAPE_ERRORS:
-            return Encoded(choice.protocol, "none", None, (MALFORMED,), tuple(notes.used))
+            return Encoded(choice.protocol, "none", None, (MALFORMED,), tuple(inputs.used))
         if choice.why:
             encoded = replace(encoded, claim="logical", why=(choice.why, *encoded.why))
-        return replace(encoded, unlogged=tuple(notes.used))
+        return replace(encoded, unlogged=tuple(inputs.used))
 
     def alternatives(self, request: Request) -> Iterator[tuple[tuple[Used, ...], Encoded]]:
         """What else the request may have looked like, best guess first, to be compared with a capture.
@@ -68,8 +68,8 @@ class SessionEncoder:
         """
         if request.why_not or request.purpose == "web-search":
             return
-        notes = Notes(self.deployment, assumed=self._assumed)
-        current = self._protocols.choose(request, notes)
+        inputs = UnloggedInputs(self.deployment, assumed=self._assumed)
+        current = self._protocols.choose(request, inputs)
         options: list[tuple[tuple[Used, ...], str]]
         options = [((used,), name) for used, name in protocol_alternatives(request, current)]
         for taken, protocol in options or [((), current.protocol)]:

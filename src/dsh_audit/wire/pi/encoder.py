@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dsh_audit.projection.messages import DerivedMessage, derive_nodes
 from dsh_audit.projection.surface import Surface
 from dsh_audit.request.neutral import Request
-from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Notes
+from dsh_audit.wire.adapter import CannotEncodeError, Encoded, UnloggedInputs
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.instruction import instruction
 from dsh_audit.wire.pi import PROTOCOLS, ProtocolEncoder, build_settings, protocol_encoder
@@ -27,17 +27,17 @@ class PiEncoder:
     def __init__(self) -> None:
         self._steps = _History()
 
-    def encode(self, request: Request, notes: Notes) -> Encoded:
+    def encode(self, request: Request, inputs: UnloggedInputs) -> Encoded:
         """The body of a request."""
         if request.messages is None:
             history = self._steps
             history.follow(request.snapshot.surface)
         else:
             history = _History()
-            history.take([*request.messages, *instruction(request, notes)])
+            history.take([*request.messages, *instruction(request, inputs)])
         if history.holds_image:
             raise CannotEncodeError("the request holds an image")
-        route = find_route(request, notes)
+        route = find_route(request, inputs)
         protocol = route.model["api"]
         try:
             body = history.body(request, route)

@@ -12,7 +12,7 @@ from dsh_audit.errors import DeploymentError
 from dsh_audit.events import Json
 from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import Request
-from dsh_audit.wire.adapter import CannotEncodeError, Notes
+from dsh_audit.wire.adapter import CannotEncodeError, UnloggedInputs
 from dsh_audit.wire.pi.profile import Catalogue, resolve_model
 from dsh_audit.wire.pi.refusal import PiRefusedError
 from dsh_audit.wire.pi.settings import CREDENTIALS
@@ -33,14 +33,14 @@ class Route:
     routes: frozenset[str]
 
 
-def find_route(request: Request, notes: Notes) -> Route:
-    """Collect the inputs of a request and record each in ``notes``.
+def find_route(request: Request, inputs: UnloggedInputs) -> Route:
+    """Collect the inputs of a request and record each in ``inputs``.
 
     Raises:
         CannotEncodeError: they do not make a request.
     """
-    deployment, provider = notes.deployment, request.provider
-    version = _version(request, notes)
+    deployment, provider = inputs.deployment, request.provider
+    version = _version(request, inputs)
     profile = deployment.look_up("providers", provider, "profile")
     if not isinstance(profile, dict):
         raise CannotEncodeError(f'the deployment has no profile for provider "{provider}" (llm-pi-ai)')
@@ -48,26 +48,26 @@ def find_route(request: Request, notes: Notes) -> Route:
         model = resolve_model(provider, request.model, profile, _catalogue(deployment, provider))
     except DeploymentError as error:
         raise CannotEncodeError(error.message) from None
-    _note_model(request, notes, profile, model)
+    _note_model(request, inputs, profile, model)
     env = deployment.look_up("pi_ai", "env") or {}
-    _note_retention(provider, notes, profile, env)
-    return Route(version, profile, model, _key(provider, model, notes), env, _routes(provider, notes))
+    _note_retention(provider, inputs, profile, env)
+    return Route(version, profile, model, _key(provider, model, inputs), env, _routes(provider, inputs))
 
 
 def _used(name: str, value: Json, is_given: bool) -> Used:
     return Used(name, value, "deployment" if is_given else "default")
 
 
-def _version(request: Request, notes: Notes) -> str:
-    given = notes.deployment.look_up("pi_ai", "version")
+def _version(request: Request, inputs: UnloggedInputs) -> str:
+    given = inputs.deployment.look_up("pi_ai", "version")
     if given is not None:
-        return str(notes.take(Used("pi_ai.version", given, "deployment")).value)
-    harness = notes.deployment.harness_version(request.format_version)
+        return str(inputs.take(Used("pi_ai.version", given, "deployment")).value)
+    harness = inputs.deployment.harness_version(request.format_version)
     try:
         version = pi_version_of(str(harness.value))
     except PiRefusedError as refusal:
         raise CannotEncodeError(refusal.message) from None
-    return str(notes.take(Used("pi_ai.version", version, harness.source)).value)
+    return str(inputs.take(Used("pi_ai.version", version, harness.source)).value)
 
 
 def _catalogue(deployment: Deployment, provider: str) -> Catalogue | None:
@@ -75,12 +75,12 @@ def _catalogue(deployment: Deployment, provider: str) -> Catalogue | None:
     return found if isinstance(found, Catalogue) else None
 
 
-def _note_model(request: Request, notes: Notes, profile: dict[str, Json], model: dict[str, Json]) -> None:
+def _note_model(request: Request, inputs: UnloggedInputs, profile: dict[str, Json], model: dict[str, Json]) -> None:
     place = f"providers.{request.provider}.profile"
-    notes.take(_used(f"{place}.api", model["api"], bool(profile.get("api"))))
+    inputs.take(_used(f"{place}.api", model["api"], bool(profile.get("api"))))
     if model["api"] == "openai-completions":
         # Detection looks at the address, so it is part of the body.
-        notes.take(Used(f"{place}.baseURL", model["baseUrl"], "deployment"))
+        inputs.take(Used(f"{place}.baseURL", model["baseUrl"], "deployment"))
     entries = profile.get("models") or []
     own: dict[str, Json] = next((entry for entry in entries if entry.get("id") == request.model), {})
     own = own or (profile.get("modelOverrides") or {}).get(request.model) or {}
@@ -88,37 +88,37 @@ def _note_model(request: Request, notes: Notes, profile: dict[str, Json], model:
         if name in model:
             configured = name in own or (name in ("reasoning", "thinkingLevelMap") and "reasoningEfforts" in own)
             is_given = configured or name == "compat"
-            notes.take(_used(f"{place}.models.{request.model}.{name}", model[name], is_given))
+            inputs.take(_used(f"{place}.models.{request.model}.{name}", model[name], is_given))
 
 
-def _note_retention(provider: str, notes: Notes, profile: dict[str, Json], env: Mapping[str, str]) -> None:
+def _note_retention(provider: str, inputs: UnloggedInputs, profile: dict[str, Json], env: Mapping[str, str]) -> None:
     if profile.get("cacheRetention"):
-        notes.take(Used(f"providers.{provider}.profile.cacheRetention", profile["cacheRetention"], "deployment"))
+        inputs.take(Used(f"providers.{provider}.profile.cacheRetention", profile["cacheRetention"], "deployment"))
     else:
         value = env.get("PI_CACHE_RETENTION")
-        notes.take(_used("pi_ai.env.PI_CACHE_RETENTION", value, value is not None))
+        inputs.take(_used("pi_ai.env.PI_CACHE_RETENTION", value, value is not None))
 
 
-def _key(provider: str, model: dict[str, Json], notes: Notes) -> str:
-    given = notes.deployment.look_up("providers", provider, "credential")
+def _key(provider: str, model: dict[str, Json], inputs: UnloggedInputs) -> str:
+    given = inputs.deployment.look_up("providers", provider, "credential")
     if model["api"] != "anthropic-messages" and provider != "openai" and given is None:
         return CREDENTIALS["api-key"]
-    kind = notes.take(_used(f"providers.{provider}.credential", given or "api-key", given is not None)).value
+    kind = inputs.take(_used(f"providers.{provider}.credential", given or "api-key", given is not None)).value
     return CREDENTIALS.get(str(kind), "")
 
 
-def _routes(provider: str, notes: Notes) -> frozenset[str]:
+def _routes(provider: str, inputs: UnloggedInputs) -> frozenset[str]:
     """The routes that the same adapter owns: the listed ones, else those that the deployment gives to pi-ai."""
-    listed = notes.deployment.look_up("pi_ai", "routes")
+    listed = inputs.deployment.look_up("pi_ai", "routes")
     if isinstance(listed, list):
-        notes.take(Used("pi_ai.routes", listed, "deployment"))
+        inputs.take(Used("pi_ai.routes", listed, "deployment"))
         return frozenset(map(str, listed))
-    providers = notes.deployment.look_up("providers") or {}
+    providers = inputs.deployment.look_up("providers") or {}
     routes = [
         name
         for name, entry in providers.items()
         if isinstance(entry, Mapping) and (entry.get("adapter") == "llm-pi-ai" or "profile" in entry)
     ]
     routes = sorted({*routes, provider})
-    notes.take(Used("pi_ai.routes", routes, "default"))
+    inputs.take(Used("pi_ai.routes", routes, "default"))
     return frozenset(routes)

@@ -32,7 +32,7 @@ def no_catalogue(_provider: str) -> Catalogue | None:
     return None
 
 
-def encode_given(
+def encode_pi_json_request(
     given: Any,
     find_catalogue: FindCatalogue = no_catalogue,
     *,

@@ -16,7 +16,7 @@ from dsh_audit.projection.messages import DerivedMessage
 from dsh_audit.projection.state import SessionState
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.body import Body
-from dsh_audit.wire.pi.single import DEFAULT_VERSION, FindCatalogue, encode_given, no_catalogue
+from dsh_audit.wire.pi.json_request import DEFAULT_VERSION, FindCatalogue, encode_pi_json_request, no_catalogue
 from dsh_audit.wire.protocols import PROTOCOLS
 from dsh_audit.wire.session import SessionEncoder
 
@@ -34,7 +34,7 @@ _TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
 _SETTINGS = ("maxTokens", "reasoningEffort", "temperature", "stop")
 
 
-def encode_single(
+def encode_json_request(
     given: Any,
     deployment: Deployment,
     find_catalogue: FindCatalogue = no_catalogue,
@@ -58,7 +58,7 @@ def encode_single(
     protocol = given.get("protocol") if isinstance(given, dict) else None
     try:
         if protocol is None:
-            return encode_given(given, find_catalogue, default_version=pi_version, default_image=image)
+            return encode_pi_json_request(given, find_catalogue, default_version=pi_version, default_image=image)
         return _encode(protocol, given.get("options"), deployment)
     except RecursionError:
         raise UsageError("the request is nested too deeply") from None
