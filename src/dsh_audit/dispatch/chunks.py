@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dsh_audit.dispatch.steps import Attempt, StepTracker, as_integer
-from dsh_audit.events import Event, as_object
+from dsh_audit.events import ChunkRun, Event, as_object
 from dsh_audit.projection.state import SessionState
 
 _BOUNDARIES = frozenset(
@@ -29,14 +29,13 @@ class ChunkAttempts:
             self._group = self._finished = None
 
     def _chunk(self, event: Event, state: SessionState) -> None:
+        if isinstance(event, ChunkRun):
+            self._grow(event.turn, event.step, event.count, state, event)
+            return
         data = as_object(event.data)
         turn, step = as_integer(data.get("turn")), as_integer(data.get("step"))
         chunk = as_object(data.get("chunk"))
-        group = self._group
-        if group is None or (group.turn, group.step) != (turn, step):
-            group = self._group = self._tracker.begin(turn, step, state, event)
-            self._finished = None
-        group.chunks += 1
+        group = self._grow(turn, step, 1, state, event)
         if chunk.get("type") == "usage":
             group.usage = chunk.get("usage")
         elif chunk.get("type") == "finish":
@@ -44,6 +43,14 @@ class ChunkAttempts:
             group.settled_seq, group.settled_time_ms = event.seq, event.time
             self._tracker.settle(group)
             self._group, self._finished = None, group
+
+    def _grow(self, turn: int | None, step: int | None, count: int, state: SessionState, event: Event) -> Attempt:
+        group = self._group
+        if group is None or (group.turn, group.step) != (turn, step):
+            group = self._group = self._tracker.begin(turn, step, state, event)
+            self._finished = None
+        group.chunks += count
+        return group
 
     def _message(self, event: Event, state: SessionState) -> None:
         data = as_object(event.data)

@@ -154,7 +154,8 @@ class Format:
 
     def scan_row(self, row: Json, *, line: int = 0) -> tuple[Event, ...]:
         """Decode a row as a re-loading scanner does, admission first; raises RowRejectedError."""
-        if self.admitted is not None and isinstance(row, dict) and row.get("type") in self.admitted_types:
+        row_type = row.get("type") if isinstance(row, dict) else None
+        if self.admitted is not None and isinstance(row_type, str) and row_type in self.admitted_types:
             try:
                 self.admitted(row)
             except FormatError as error:

@@ -20,6 +20,7 @@ from dsh_audit.events import APPEND, ChunkRun, Event, Json, SessionHeader
 from dsh_audit.formats.base import Dialects, Format, FormatError, RowRejectedError
 from dsh_audit.formats.envelope import MAX_SAFE_INTEGER, check_sources, decode_ranges
 from dsh_audit.formats.stream import CHUNK_ROWS
+from dsh_audit.formats.usual import USUAL, is_usual
 from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 
@@ -86,6 +87,9 @@ class ReloadRefusal:
 class RowDecoder:
     """Decodes one log, batch by batch; rows must continue the sequence.
 
+    Args:
+        split_at: a seq; no run of chunks stands for events on both sides of it.
+
     Attributes:
         line: of the row that is being decoded; after an error, of the row at fault.
         next_seq: that the next row must have.
@@ -95,13 +99,16 @@ class RowDecoder:
 
     form: Format
     session_header: SessionHeader
+    split_at: int = 0
     line: int = 0
     next_seq: int = 0
     projected: bool = False
     refusal: ReloadRefusal | None = None
     _old: Dialects | None = field(init=False)
+    _usual: dict[str, type] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._usual = USUAL.get(self.form.version, {})
         self._old = None if self.form.new_dialects is None else self.form.new_dialects(self.session_header)
 
     @property
@@ -141,12 +148,14 @@ class RowDecoder:
             if event is None:
                 yield from self._decode_one(lines[at])
             else:
-                yield self._take(event)
+                yield event
             at += 1
 
     def _usual_event(self, row: _Row, data: bytes) -> Event | None:
         form, op = self.form, row.surfaceOp
-        if row.seq is UNSET or row.time is UNSET or row.ignorable is not UNSET or _HEAD.match(data) is None:
+        if row.seq is UNSET or row.time is UNSET or not (row.ignorable is row.seq0 is row.time0 is UNSET):
+            return None
+        if _HEAD.match(data) is None:
             return None
         seqs = None
         try:
@@ -158,11 +167,14 @@ class RowDecoder:
             elif op is not UNSET or row.sourceEventSeqs is not UNSET or row.type not in form.known_types:
                 return None
             value = ecma.parse_even(row.data)
-            if row.type in form.written:
+            is_checked = row.type in self._usual and is_usual(self._usual[row.type], value)
+            if not is_checked and row.type in form.written:
                 form.written[row.type](value)
         except (ValueError, RecursionError):
             return None
-        return Event(row.type, row.seq, row.time, value, False, seqs, None if op is UNSET else APPEND, self.line)
+        surface_op = None if op is UNSET else APPEND
+        event = Event(row.type, row.seq, row.time, value, False, seqs, surface_op, self.line)
+        return self._take(event, is_checked=is_checked)
 
     def _sources(self, row: _Row, seq: int) -> tuple[int, ...]:
         is_answer = row.type == "assistant/message"
@@ -195,7 +207,7 @@ class RowDecoder:
         self.projected = True
         return {**value, "seq": self.next_seq, "time": 0}
 
-    def _take(self, event: Event) -> Event:
+    def _take(self, event: Event, *, is_checked: bool = False) -> Event:
         """The event in current vocabulary, once its seq has been found to be the next."""
         if event.seq != self.next_seq:
             relation = "gap" if event.seq > self.next_seq else "rewind or duplicate"
@@ -204,7 +216,7 @@ class RowDecoder:
         try:
             if self._old is not None:
                 event = self._old.normalise(event)
-            if self.refusal is None:
+            if self.refusal is None and not is_checked:
                 self.form.check_reloaded(event)
         except FormatError as error:
             if self.refusal is None:
@@ -217,9 +229,13 @@ class RowDecoder:
         if found is None or found[2] != self.next_seq:
             return None
         turn, step, seq, count, time, last_time = found
+        if seq < self.split_at < seq + count:
+            return None
         at = first + 1
         while at < len(rows) and (more := _chunks_of(rows[at])) is not None:
             if (more[0], more[1], more[2]) != (turn, step, seq + count):
+                break
+            if seq < self.split_at < seq + count + more[3]:
                 break
             count += more[3]
             last_time = more[5]
@@ -248,9 +264,9 @@ def _chunks_of(row: _Row) -> tuple[int, int, int, int, int, int] | None:
     """Turn, step, first seq, count, first and last time of a row of chunks, none of which settles an attempt."""
     try:
         if row.type == "assistant/chunk":
-            if row.seq is UNSET or row.time is UNSET or row.ignorable is not UNSET:
+            if row.seq is UNSET or row.time is UNSET or not (row.ignorable is row.seq0 is row.time0 is UNSET):
                 return None
-            if row.sourceEventSeqs is not UNSET or row.surfaceOp is not UNSET or row.seq0 is not UNSET:
+            if row.sourceEventSeqs is not UNSET or row.surfaceOp is not UNSET:
                 return None
             chunk = _CHUNK.decode(row.data)
             if chunk.chunk.type in _SETTLING:

@@ -137,18 +137,22 @@ class EventReader:
             else:
                 yield event
 
-    def runs(self) -> Iterator[Event]:
-        """The events, chunks of an answer as one ChunkRun where nobody needs to look at them one by one."""
+    def runs(self, split_at: int = 0) -> Iterator[Event]:
+        """The events, chunks of an answer as one ChunkRun where nobody needs to look at them one by one.
+
+        Args:
+            split_at: a seq; no run stands for events on both sides of it.
+        """
         container = ContainerStats()
         with self.log.source.open() as stream:
             batches = iter_batches(stream, self.log.source.size, container)
-            yield from self._read(batches)
+            yield from self._read(batches, split_at)
             for _ in batches:
                 pass
         self._finish(container)
 
-    def _read(self, batches: Iterator[Batch]) -> Iterator[Event]:
-        decoder = RowDecoder(self.log.format, self.log.session_header)
+    def _read(self, batches: Iterator[Batch], split_at: int) -> Iterator[Event]:
+        decoder = RowDecoder(self.log.format, self.log.session_header, split_at)
         through = _ANY if self.through is None else self.through
         for batch in batches:
             text, line = batch.text, batch.line

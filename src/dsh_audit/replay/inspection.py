@@ -80,9 +80,8 @@ def inspect_log(log: SessionLog, through: int | None = None, findings: Iterable[
     state, own_from = SessionState(log.version), log.own_from()
     scanner = DispatchScanner(log.version, own_from)
     refused: list[Finding] = []
-    events = iter(reader)
-    for event in events:
-        tally.types[event.type] += 1
+    for event in reader.runs(split_at=own_from):
+        tally.types[event.type] += event.last_seq - event.seq + 1
         tally.turns += event.type == "turn/start" and event.seq >= own_from
         if refused:
             continue

@@ -101,7 +101,7 @@ class Replay:
         own_from = max(log.own_from(), generation.native_from)
         scanner = DispatchScanner(log.version, own_from, _retention(self.deployment))
         refused: list[Finding] = []
-        events = iter(reader)
+        events = reader.runs(split_at=own_from)
         for event in events:
             for prepared in scanner.see(event, state):
                 yield _fenced(prepared, reader)
