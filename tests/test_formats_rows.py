@@ -147,6 +147,16 @@ def test_what_only_re_loading_refuses_is_read_on() -> None:
     assert (refusal.seq, refusal.line, refusal.reason) == (at, at + 2, "tool/result message must have tool source")
 
 
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_splice_that_does_not_fit_is_refused_on_re_loading(version: int) -> None:
+    values = session_rows(version)
+    splice = {"target": "next-turn", "start": 0, "inserted": [], "removedCount": 1}
+    values.append({"type": "agent/inbox/spliced", "seq": len(values), "time": 5, "data": splice})
+    events, end, refusal = outcome(version, lines(values))
+    assert (len(events), end) == (len(values), "whole")
+    assert refusal.reason == f"invalid persisted inbox splice at session seq {len(values) - 1}"
+
+
 WRITER_RULES = [
     (0, {"surfaceOp": {"op": "replace", "start": 1}}),
     (3, {"sourceEventSeqs": [999]}),

@@ -132,6 +132,7 @@ class Format:
         written: what ``decode_row`` asks of a payload beyond the envelope, by type; each raises FormatError.
         admitted: what re-loading asks of a row even inside a suffix that it drops; raises FormatError.
         admitted_types: the types it looks at.
+        replays_inbox: re-loading replays the splices of the inboxes.
         new_dialects: session header → reader of old dialects; None where the format has none.
     """
 
@@ -146,6 +147,7 @@ class Format:
     written: Mapping[str, Callable[[Json], None]] = field(default_factory=dict)
     admitted: Callable[[dict[str, Json]], None] | None = None
     admitted_types: frozenset[str] = frozenset()
+    replays_inbox: bool = False
     new_dialects: Callable[[SessionHeader], Dialects] | None = None
 
     def reader(self, session_header: SessionHeader) -> LogReader:

@@ -105,14 +105,14 @@ def decode_ranges(value: Json, limit: int) -> tuple[int, ...]:
             raise FormatError("a sourceEventSeqs range is reversed or exceeds its event's seq")
         out.extend(range(first, last + 1))
         paired = True
-    if paired and not _increasing(out):
+    if paired and not is_increasing(out):
         raise FormatError("sourceEventSeqs with ranges must be strictly increasing")
     return tuple(out)
 
 
 def encode_ranges(seqs: Sequence[int]) -> list[Json]:
     """Store a list of seqs: in a strictly increasing list, runs of three or more become ``[first, last]``."""
-    if not _increasing(seqs):
+    if not is_increasing(seqs):
         return list(seqs)
     out: list[Json] = []
     at = 0
@@ -128,7 +128,8 @@ def encode_ranges(seqs: Sequence[int]) -> list[Json]:
     return out
 
 
-def _increasing(seqs: Sequence[int]) -> bool:
+def is_increasing(seqs: Sequence[int]) -> bool:
+    """Whether each number is larger than the one before it."""
     return all(left < right for left, right in itertools.pairwise(seqs))
 
 

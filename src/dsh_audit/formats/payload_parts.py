@@ -237,15 +237,8 @@ def _is_instant(value: Json, label: str) -> None:
         raise FormatError(f"{label} must be a canonical UTC instant") from None
 
 
-# Every code point that JavaScript's trim() removes.
-_TRIMMED = (
-    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000\ufeff"
-)
-
-
 def _is_trimmed(value: Json, label: str) -> None:
-    if value[0] in _TRIMMED or value[-1] in _TRIMMED:
+    if value[0] in ecma.SPACE or value[-1] in ecma.SPACE:
         raise FormatError(f"{label} must not have surrounding whitespace")
 
 

@@ -1,6 +1,6 @@
 """Restore checks: what makes a released harness refuse a log although all its rows decode.
 
-Only what one event shows. Relations between events (surface membership, turn order) belong to the
+Mostly what one event shows. Relations between events (surface membership, turn order) belong to the
 projections.
 Source: dsh-session 0.1.1-rc.2 and 0.2.1-rc.2 (seed validation).
 """
@@ -8,10 +8,12 @@ Source: dsh-session 0.1.1-rc.2 and 0.2.1-rc.2 (seed validation).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from dsh_audit.events import Event, Json
 from dsh_audit.formats.base import FormatError
-from dsh_audit.formats.envelope import is_object
+from dsh_audit.formats.envelope import is_count, is_object
+from dsh_audit.record import dataclass
 
 _ADAPTER_KEYS = ("reasoningEffort", "maxTokens")
 
@@ -78,3 +80,23 @@ def check_wrapped_result(message: dict[str, Json]) -> None:
         raise FormatError("tool/result message must contain one tool-result block")
     if block.get("toolCallId") != message["source"]["callId"]:
         raise FormatError("tool/result message has mismatched tool call ids")
+
+
+@dataclass(slots=True)
+class InboxReplay:
+    """Formats 3 and 4: re-loading replays the inboxes, whose splices must fit. Source: runs of 0.1.5 and 0.2.1."""
+
+    _held: dict[str, int] = field(default_factory=dict)
+
+    def check(self, event: Event) -> None:
+        """Take the next event; a splice removes no more than its inbox holds from its start on."""
+        data = event.data
+        if event.type != "agent/inbox/spliced" or not is_object(data) or not isinstance(data.get("target"), str):
+            return
+        start, removed, inserted = data.get("start"), data.get("removedCount", 0), data.get("inserted")
+        if not is_count(start) or not is_count(removed) or not isinstance(inserted, list):
+            return
+        held = self._held.get(data["target"], 0)
+        if removed > max(0, held - start):
+            raise FormatError(f"invalid persisted inbox splice at session seq {event.seq}")
+        self._held[data["target"]] = held + len(inserted) - removed

@@ -19,6 +19,7 @@ from msgspec import UNSET, Raw, UnsetType
 from dsh_audit.events import APPEND, ChunkRun, Event, Json, SessionHeader
 from dsh_audit.formats.base import Dialects, Format, FormatError, RowRejectedError
 from dsh_audit.formats.envelope import MAX_SAFE_INTEGER, check_sources, decode_ranges
+from dsh_audit.formats.restore import InboxReplay
 from dsh_audit.formats.stream import CHUNK_ROWS
 from dsh_audit.formats.usual import USUAL, is_usual
 from dsh_audit.record import dataclass
@@ -106,6 +107,7 @@ class RowDecoder:
     refusal: ReloadRefusal | None = None
     _old: Dialects | None = field(init=False)
     _usual: dict[str, type] = field(init=False)
+    _inbox: InboxReplay = field(default_factory=InboxReplay)
 
     def __post_init__(self) -> None:
         self._usual = USUAL.get(self.form.version, {})
@@ -218,6 +220,8 @@ class RowDecoder:
                 event = self._old.normalise(event)
             if self.refusal is None and not is_checked:
                 self.form.check_reloaded(event)
+                if self.form.replays_inbox:
+                    self._inbox.check(event)
         except FormatError as error:
             if self.refusal is None:
                 self.refusal = ReloadRefusal(event.seq, event.line, error.reason)

@@ -112,6 +112,7 @@ FORMAT = Format(
     surface_types=SURFACE_TYPES_V3,
     restored=RESTORED,
     written=WRITTEN,
+    replays_inbox=True,
     admitted=check_admission,
     admitted_types=RETIRED_DISPATCHES | {"request/header", "system/message"},
 )

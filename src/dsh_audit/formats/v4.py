@@ -105,6 +105,7 @@ FORMAT = Format(
     surface_types=SURFACE_TYPES_V4,
     restored=RESTORED,
     written=WRITTEN,
+    replays_inbox=True,
     admitted=check_admission,
     admitted_types=ADMITTED_TYPES,
 )

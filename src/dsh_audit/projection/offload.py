@@ -8,9 +8,9 @@ count too).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 from dsh_audit.events import Event, Json
+from dsh_audit.formats.envelope import is_increasing
 from dsh_audit.projection.rejection import Rejection
 from dsh_audit.projection.surface_rules import message_of, refuse
 from dsh_audit.record import dataclass
@@ -85,7 +85,7 @@ class IncrementalMarks:
             refuse(event, Rejection.OFFLOAD_NOT_CURRENT, f"target seq {seq} is not on the surface")
         if node.type not in _INPUT_TYPES:
             refuse(event, Rejection.OFFLOAD_NOT_INPUT, f"target seq {seq} is {node.type}")
-        if not all(map(_is_index, indexes)) or any(one >= two for one, two in pairwise(indexes)):
+        if not all(map(_is_index, indexes)) or not is_increasing(indexes):
             refuse(event, Rejection.OFFLOAD_INDEXES, f"image indexes of seq {seq} do not strictly increase")
         images = [block.get("offloaded") is True for block in _images(message_of(node), self._nested)]
         marked = set(self.snapshot().image_indexes(seq))

@@ -24,6 +24,7 @@ from dsh_audit.text import ecma_slow as slow
 from dsh_audit.text.ecma_slow import EcmaSyntaxError, number_to_text
 
 __all__ = [
+    "SPACE",
     "EcmaSyntaxError",
     "is_negative_zero",
     "join",
@@ -38,6 +39,12 @@ __all__ = [
     "utf16_key",
     "utf16_slice",
 ]
+
+SPACE = (
+    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""Every code point that JavaScript's trim() removes; Python's strip() knows others."""
 
 _SLACK = 8192  # orjson leaves this much memory behind a short result; a copy has none
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import re
 
-_JS_SPACE = (
-    "\t\n\v\f\r \u00a0\ufeff\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000"
-)
+from dsh_audit.text.ecma import SPACE
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSAFE = re.compile("[^a-zA-Z0-9_-]")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -21,12 +19,12 @@ _MASK = 0xFFFFFFFF
 
 def is_blank(text: str) -> bool:
     """Whether nothing is left after JavaScript's trim, which knows other spaces than Python's strip."""
-    return not text.strip(_JS_SPACE)
+    return not text.strip(SPACE)
 
 
 def trim(text: str) -> str:
     """JavaScript's trim."""
-    return text.strip(_JS_SPACE)
+    return text.strip(SPACE)
 
 
 def clean(text: str) -> str:
