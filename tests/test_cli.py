@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -354,3 +355,53 @@ def test_a_closed_pipe_and_a_full_disk_are_no_findings(command: str, tmp_path: P
             done = subprocess.run(words, stdout=stream, stderr=subprocess.PIPE, check=False)
         assert done.returncode == 2
         assert done.stderr.startswith(b"error: reading or writing failed: No space")
+
+
+PLANTED = """
+import dsh_audit.replay.session_replay as module
+def broken(*_args, **_kwargs):
+    raise TypeError("planted")
+module.Replay.__iter__ = broken
+from dsh_audit.cli.main import run
+run()
+"""
+
+
+@pytest.mark.parametrize("words", [["--debug", "requests"], ["requests", "--debug"], ["requests"]])
+def test_a_fault_of_ours_is_one_line_and_its_place_only_when_asked_for(words: list[str], log: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", PLANTED, *words, str(log)], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stdout == ""
+    assert ("Traceback" in done.stderr and "planted" in done.stderr) == ("--debug" in words)
+    assert "error: internal error: TypeError\n" in done.stderr
+    assert "--debug" in words or len(done.stderr.splitlines()) == 2
+
+
+def test_paths_that_begin_with_dashes(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "--srv-toy--"
+    folder.mkdir()
+    log.rename(folder / "session.jsonl")
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        ["inspect"],
+        ["requests"],
+        ["cache"],
+        ["drift"],
+        ["export"],
+        ["render", "--request", "0"],
+        ["sessions"],
+    ):
+        assert run(*words, "--", "--srv-toy--").returncode == 0, words
+        refused = run(*words, "--srv-toy--")
+        assert refused.returncode == 2 and b"hint: a path that begins with -" in refused.stderr
+    assert b"hint: a path" not in run("inspect", "--nonsense", ".").stderr
+
+
+def test_every_command_chooses_a_session_in_the_same_way(log: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / "home" / "sessions" / "--srv--" / name).mkdir(parents=True)
+        shutil.copy(log, tmp_path / "home" / "sessions" / "--srv--" / name)
+    home = tmp_path / "home"
+    for words in (["sessions"], ["inspect"], ["requests"], ["cache"], ["drift"], ["export"], ["uploads"]):
+        assert run(*words, home, "--session", "tw").returncode == 0, words
+        assert b"no session 'three'" in run(*words, home, "--session", "three").stderr
+    assert len(run_json("sessions", home)["sessions"]) == 2

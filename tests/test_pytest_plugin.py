@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from dsh_audit import pytest_plugin
+from dsh_audit.golden.store import case_name
+
 # Imported here, so that the runs inside this process need not import them each.
 from tests.golden_logs import EDITS, GOLDEN, TOOLS_LOG, Edit, add_tool, edited, nothing
 
@@ -106,6 +109,7 @@ def test_identical_and_prefix_helpers_fail_readably(project: Project) -> None:
     assert "test_nothing_sent_earlier_ever_changes" not in text
 
 
+IDS = ["x", "a-b", "a b", "a/b", "a\\b", "a::b", "a-b-", "-", "", "é", "è", "a[b]", "a" * 80 + " ", "a" * 80 + "/"]
 SECOND = """
 LOG = Path(__file__).parent.parent / "logs" / "errands"
 
@@ -132,8 +136,8 @@ def test_new_cases_wait_and_update_writes_them(project: Project) -> None:
     assert names == {
         "test_by_name_of_the_test.golden.json",
         "test_by_name_of_the_test-2.golden.json",
-        "test_many-a-b.golden.json",
-        "test_many-c-d.golden.json",
+        "test_many-a-b-c14cddc0.golden.json",
+        "test_many-c-d-b561f19f.golden.json",
     }
     assert "golden cases: 5 matched" in project.pytest(ci="1")
 
@@ -199,3 +203,16 @@ def test_start_up_imports_nothing_heavy() -> None:
     environ = {**os.environ, "PYTHONPATH": str(SOURCE)}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_ids_that_fold_to_one_text_have_cases_of_their_own() -> None:
+    names = {ident: case_name(pytest_plugin._test_name(f"t/test_a.py::TestB::test_c[{ident}]")) for ident in IDS}
+    assert len({name.casefold() for name in names.values()}) == len(IDS)
+    assert names["x"] == "test_a/TestB/test_c-x" and names["a-b"] == "test_a/TestB/test_c-a-b"
+    assert all(name.startswith("test_a/TestB/test_c") and name.count("/") == 2 for name in names.values())
+
+
+def test_the_hooks_are_in_the_form_that_old_pluggies_know() -> None:
+    impl = pytest_plugin.Session.pytest_runtest_makereport.pytest_impl  # type: ignore[attr-defined]
+    assert impl["hookwrapper"] is True and not impl.get("wrapper")
+    assert "StashKey" not in Path(pytest_plugin.__file__).read_text("utf-8")

@@ -6,7 +6,9 @@ pytest-xdist each worker hands what it used to the controller, which alone judge
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from collections.abc import Generator, Iterable
 from dataclasses import field
 from pathlib import Path
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from dsh_audit.golden.result import CaseResult
 
 _SUFFIX = ".golden.json"
-_KEY = pytest.StashKey["Session"]()
+_NAME = "dsh-golden"
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9_]")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,9 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Refuse to update under CI."""
     if config.getoption("--dsh-golden-update") and _is_ci() and not config.getoption("--dsh-golden-force"):
         raise pytest.UsageError("CI is set: golden cases are not updated; --dsh-golden-force does it all the same")
-    session = Session(config)
-    config.stash[_KEY] = session
-    config.pluginmanager.register(session, "dsh-golden")
+    config.pluginmanager.register(Session(config), _NAME)
 
 
 @dataclass(eq=False)
@@ -143,15 +144,13 @@ class Session:
         if not report.passed:
             self.doubt("some tests were not collected")
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    # The older form of a wrapper, which every pluggy knows.
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
         """A test that did not run to its end may have had more cases to check."""
-        report = yield
-        if "dsh_golden" in getattr(item, "fixturenames", ()) and not report.passed:
+        outcome = yield
+        if "dsh_golden" in getattr(item, "fixturenames", ()) and not outcome.get_result().passed:
             self.doubt("some tests did not run to their end")
-        return report
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: Any) -> None:
@@ -208,7 +207,7 @@ class DshGolden:
         self._session = session
         self._test = _test_name(request.node.nodeid)
         self._count = 0
-        self.folder = session.own_folder() or Path(request.path).parent / "golden"
+        self.folder = session.own_folder() or _path_of(request).parent / "golden"
 
     def check(
         self,
@@ -265,13 +264,25 @@ def _explain(text: str, result: CaseResult, session: Session) -> str:
 @pytest.fixture
 def dsh_golden(request: pytest.FixtureRequest) -> DshGolden:
     """Checks harness logs against golden cases: ``dsh_golden.check(log)``."""
-    return DshGolden(request.config.stash[_KEY], request)
+    session: Any = request.config.pluginmanager.get_plugin(_NAME)
+    return DshGolden(session, request)
+
+
+def _path_of(request: pytest.FixtureRequest) -> Path:
+    """The file of a test; before pytest 7 there was another attribute for it."""
+    named: Any = getattr(request, "path", None) or request.node.fspath
+    return Path(named)
 
 
 def _test_name(nodeid: str) -> str:
-    """``tests/test_a.py::TestB::test_c[x]`` as ``test_a/TestB/test_c-x``."""
+    """``tests/test_a.py::TestB::test_c[x]`` as ``test_a/TestB/test_c-x``; ids never fold to one name."""
     path, _, rest = nodeid.partition("::")
-    return "/".join([Path(path).stem, *rest.replace("/", "-").split("::")])
+    test, bracket, ident = rest.partition("[")
+    ident = ident.removesuffix("]")
+    if bracket and not _PLAIN_ID.fullmatch(ident):
+        folded = re.sub(r"[^A-Za-z0-9._-]+", "-", ident).strip(".-")
+        ident = f"{folded[:80]}-{hashlib.sha256(ident.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}".lstrip("-")
+    return "/".join([Path(path).stem, *test.split("::")]) + (f"-{ident}" if bracket else "")
 
 
 def _is_ci() -> bool:

@@ -218,10 +218,15 @@ def _deployment(case: CaseFile, remembered: str | None, choice: DeploymentChoice
 
 def check_cases(tasks: Sequence[Task], jobs: int | None = None) -> list[CaseResult]:
     """Check many cases, in processes where that pays; the order of the tasks is kept."""
-    jobs = jobs or min(os.cpu_count() or 1, 1 + len(tasks) // _SERIAL_CASES)
+    jobs = limit_jobs(jobs or min(os.cpu_count() or 1, 1 + len(tasks) // _SERIAL_CASES), sys.platform)
     if jobs == 1 or len(tasks) < 2:
         return list(common.with_progress(map(check_case, tasks), "checking", len(tasks)))
     return list(common.with_progress(_in_parallel(tasks, min(jobs, len(tasks))), "checking", len(tasks)))
+
+
+def limit_jobs(jobs: int, platform: str) -> int:
+    """So many processes as a pool can wait for: 61 on Windows. Source: concurrent.futures."""
+    return min(jobs, 61) if platform == "win32" else jobs
 
 
 def _in_parallel(tasks: Sequence[Task], jobs: int) -> Iterator[CaseResult]:

@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -305,9 +305,9 @@ def wants_colour(stream: Any) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return bool(stream.isatty()) and os.environ.get("TERM") != "dumb" and _shows_ansi()
+    return bool(stream.isatty()) and os.environ.get("TERM") != "dumb" and shows_ansi(sys.platform, os.environ)
 
 
-def _shows_ansi() -> bool:
-    """Whether the terminal understands ANSI codes: on Windows only where virtual terminal processing can be had."""
-    return sys.platform != "win32" or "WT_SESSION" in os.environ or "ANSICON" in os.environ or "TERM" in os.environ
+def shows_ansi(platform: str, environ: Mapping[str, str]) -> bool:
+    """Whether a terminal takes ANSI codes for colours: on Windows only one that says so."""
+    return platform != "win32" or any(name in environ for name in ("WT_SESSION", "ANSICON", "ConEmuANSI", "TERM"))
