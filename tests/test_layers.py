@@ -18,7 +18,7 @@ LAYERS = (
     ("projection",),
     ("dispatch",),
     ("releases",),
-    ("deployment",),
+    ("deployment", "profile_shapes"),
     ("request",),
     ("wire",),
     ("difference",),

@@ -8,12 +8,14 @@ Source: spec wire-deepseek 10, dispatch 10.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Literal
 
 from dsh_audit.errors import DeploymentError
 from dsh_audit.events import Json
+from dsh_audit.profile_shapes import PROFILE, find_odd
 from dsh_audit.record import dataclass
 from dsh_audit.releases import ReleaseRules, rules_of, rules_of_format
 
@@ -126,20 +128,44 @@ def parse_deployment(
     """
     import tomllib
 
-    from jsonschema import Draft202012Validator
-
     try:
         text = data.decode("utf-8")
         raw = json.loads(text) if name.endswith(".json") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise DeploymentError(f"{name}: not a valid deployment file: {error}") from None
-    errors = sorted(Draft202012Validator(schema).iter_errors(raw), key=lambda error: list(map(str, error.path)))
-    if errors:
-        place = "/".join(map(str, errors[0].path)) or "top level"
-        message = errors[0].message if len(errors[0].message) < 200 else errors[0].message[:200] + "…"
-        raise DeploymentError(f"{name}: {place}: {message}", hint="see schemas/deployment.schema.json")
+    problem = _find_problem(raw, schema)
+    if problem is not None:
+        raise DeploymentError(f"{name}: {problem}", hint="see schemas/deployment.schema.json")
     named = dict(constants or {})
     for constant, path in (raw.get("constants") or {}).items():
         if constant not in named and read_constant is not None:
             named[constant] = read_constant(path)
     return Deployment(raw, named)
+
+
+def _find_problem(raw: Json, schema: Mapping[str, Json]) -> str | None:
+    """The first place of a deployment that the schema, or what reads it, does not allow."""
+    from jsonschema import Draft202012Validator  # a command without a deployment file needs none of it
+
+    errors = sorted(Draft202012Validator(schema).iter_errors(raw), key=lambda error: list(map(str, error.path)))
+    if errors:
+        place = "/".join(map(str, errors[0].path)) or "top level"
+        message = errors[0].message if len(errors[0].message) < 200 else errors[0].message[:200] + "…"
+        return f"{place}: {message}"
+    for provider, entry in (raw.get("providers") or {}).items():
+        place = f"providers/{provider}/profile"
+        profile = entry.get("profile") or {}
+        odd = find_odd(profile, PROFILE) or _find_foreign(profile)
+        if odd is not None:
+            return f"{place}: {odd}"
+    return None
+
+
+def _find_foreign(value: Json, place: str = "") -> str | None:
+    """A value that JSON does not have: TOML has dates, times, inf and nan."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        found = (_find_foreign(item, f"{place}/{name}" if place else str(name)) for name, item in items)
+        return next((one for one in found if one is not None), None)
+    is_number = isinstance(value, int | float) and math.isfinite(value)
+    return None if value is None or is_number or isinstance(value, str) else f"{place} is no JSON value"

@@ -16,9 +16,19 @@ from dsh_audit.record import dataclass
 Json: TypeAlias = Any
 """A JSON value as ``ecma.parse`` gives it."""
 
-SHAPE_ERRORS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What code that takes a payload at its word raises where the log holds another shape. The harness checks few
-payloads as it reads, so a log that it accepts can hold any; who gives a result per request says "malformed"."""
+
+class ShapeError(ValueError):
+    """A logged value has a shape that no release writes; the harness checks few payloads as it reads.
+
+    Raised where a value enters a stage, which trusts it from there on.
+
+    Args:
+        reason: one phrase that names the place.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 def as_object(value: Json) -> dict[str, Json]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-from dsh_audit.events import Event, Json
+from dsh_audit.events import Event, Json, ShapeError
 from dsh_audit.projection.messages import derive_event_message
+from dsh_audit.projection.rejection import ProjectionError
+from dsh_audit.projection.shapes import check_message
 from dsh_audit.projection.state import Snapshot
 from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
@@ -46,8 +48,14 @@ def find_ranges(
         error: the ``error`` of ``compaction/end``; a "not smaller" error states the price of the range.
         retention: of a pressure run; manual and overflow runs retain nothing.
         overflow: the run follows a context overflow.
+
+    Returns:
+        none where a message has a shape that cannot be priced.
     """
-    messages = [(node.seq, derive_event_message(node)) for node in snapshot.surface]
+    try:
+        messages = [(node.seq, _checked(node)) for node in snapshot.surface]
+    except (ShapeError, ProjectionError):
+        return ()
     first = 1 if messages and snapshot.surface[0].type == "system/message" else 0
     prices = [price_message(message) for _, message in messages]
     cuts = _balanced_cuts([message for _, message in messages], first)
@@ -60,6 +68,13 @@ def find_ranges(
         ordered.sort(key=lambda cut: sum(prices[first:cut]) != price)
     seqs = [seq for seq, _ in messages]
     return tuple(tuple(seqs[first:cut]) for cut in ordered[:_MAX_CANDIDATES])
+
+
+def _checked(node: Event) -> dict[str, Json] | None:
+    message = derive_event_message(node)
+    if message is not None:
+        check_message(message, node.seq)
+    return message
 
 
 def _retained_cut(prices: list[int], cuts: list[int], retain: int) -> int | None:

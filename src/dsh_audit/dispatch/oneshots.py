@@ -8,7 +8,7 @@ from dsh_audit.dispatch.compaction_range import Retention, find_ranges
 from dsh_audit.dispatch.model import Dispatch, Outcome, Prepared, WireCount
 from dsh_audit.dispatch.steps import StepTracker
 from dsh_audit.dispatch.wire_count import MARKED
-from dsh_audit.events import SHAPE_ERRORS, Event, Json, as_object
+from dsh_audit.events import Event, Json, as_object
 from dsh_audit.projection.state import SessionState, Snapshot
 from dsh_audit.record import dataclass
 
@@ -182,10 +182,7 @@ class OneShots:
             self._last_summary = opened.summary
             return [_compaction(opened, end)]
         error = end.data.get("error") if end is not None and isinstance(end.data, dict) else None
-        try:
-            ranges = find_ranges(opened.snapshot, opened.event, error, self._retention, overflow=opened.overflow)
-        except SHAPE_ERRORS:
-            ranges = ()
+        ranges = find_ranges(opened.snapshot, opened.event, error, self._retention, overflow=opened.overflow)
         return [replace(_compaction(opened, end), candidates=ranges, earlier_summary=self._last_summary)]
 
 

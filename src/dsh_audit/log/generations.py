@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dsh_audit.events import Event
+from dsh_audit.events import Event, as_object
 from dsh_audit.finding import Finding
 from dsh_audit.formats.migrate import MigrationRefusedError, migrate, same_event
 from dsh_audit.log.session_log import SessionLog
@@ -121,7 +121,7 @@ def find_migrated_end(log: SessionLog) -> int:
         if event.type == _MARKER and isinstance(event.data, dict):
             suspect = suspect or event.data.get("sessionFormatVersion", 0) != log.version
         elif event.type == "system/message":
-            ident = event.data["message"].get("id")
+            ident = as_object(as_object(event.data).get("message")).get("id")
             suspect = suspect or (isinstance(ident, str) and ident.startswith("v2-to-v3-system-"))
         elif event.type == "assistant/message" and log.version >= 4:
             suspect = suspect or _has_no_replay_state(event)

@@ -6,8 +6,9 @@ from dsh_audit.events import Event
 from dsh_audit.projection.messages import DerivedMessage, derive_nodes
 from dsh_audit.projection.offload import OffloadMarks
 from dsh_audit.projection.prefix import Prefix
-from dsh_audit.projection.request_header import header_of
+from dsh_audit.projection.shapes import check_usable
 from dsh_audit.projection.surface import IncrementalSurface, Surface
+from dsh_audit.projection.surface_rules import surface_types
 from dsh_audit.record import dataclass
 
 _TOOL_HISTORY_TYPES = ("request/header", "developer/message")
@@ -56,6 +57,7 @@ class SessionState:
 
     def __init__(self, version: int) -> None:
         self._version = version
+        self._types = surface_types(version)
         self._surface = IncrementalSurface(version=version)
         self._request_header: Event | None = None
         self._request_context: Event | None = None
@@ -75,10 +77,10 @@ class SessionState:
         """Fold one event.
 
         Raises:
-            ProjectionError: the harness would refuse the event; the state stays as it was.
+            ProjectionError: the harness would refuse the event, or no request could be made of it; the state stays as
+                it was.
         """
-        if event.type == "request/header":
-            header_of(event)
+        check_usable(event, self._types)
         self._surface.apply(event)
         if event.type == "request/header":
             self._request_header = event

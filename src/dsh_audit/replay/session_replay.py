@@ -105,13 +105,13 @@ class Replay:
         for event in events:
             for prepared in scanner.see(event, state):
                 yield _fenced(prepared, reader)
-            if self.observe is not None:
-                self.observe(log, event)
             try:
                 state.apply(event)
             except ProjectionError as error:
                 refused.append(Finding(rules.PROJECTION, error.reason, log.where(seq=event.seq, line=event.line)))
                 break
+            if self.observe is not None:
+                self.observe(log, event)
         for prepared in scanner.finish(state):
             yield _fenced(prepared, reader)
         for _ in events:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Literal
 
 from dsh_audit.dispatch.model import Dispatch, Prepared
-from dsh_audit.events import SHAPE_ERRORS, Event, Json, SessionHeader
+from dsh_audit.events import Event, Json, SessionHeader, ShapeError, as_object
 from dsh_audit.projection.messages import DerivedMessage, derive_event_message
+from dsh_audit.projection.rejection import ProjectionError
 from dsh_audit.projection.state import Snapshot
 from dsh_audit.record import dataclass
 from dsh_audit.releases import rules_of_format
@@ -75,9 +76,9 @@ def build_requests(prepared: Prepared, session_header: SessionHeader) -> tuple[R
     """The request of a dispatch; several, best first, where the log leaves a choice (failed compaction)."""
     try:
         requests = _build(prepared, session_header)
-    except SHAPE_ERRORS:
+    except ShapeError as error:
         purpose = _PURPOSES[prepared.dispatch.kind]
-        requests = (replace(_blank(prepared, session_header, purpose), why_not=(MALFORMED_CALL,)),)
+        requests = (replace(_blank(prepared, session_header, purpose), why_not=(error.reason,)),)
     if prepared.why_not is not None:
         return tuple(replace(one, why_not=(prepared.why_not, *one.why_not)) for one in requests)
     return requests
@@ -115,19 +116,30 @@ def _step(prepared: Prepared, session_header: SessionHeader) -> Request:
     event = prepared.snapshot.request_header
     if event is None:
         return replace(blank, why_not=("no request header precedes the dispatch",))
-    header = event.data["header"]
-    config = dict(header["config"])
-    provider, model = config.pop("provider"), config.pop("model")
+    header, config = _settings(event)
     return replace(
         blank,
-        provider=provider,
-        model=model,
-        config=config,
+        provider=config["provider"],
+        model=config["model"],
+        config={name: value for name, value in config.items() if name not in ("provider", "model")},
         system=header.get("system"),
         system_seq=event.seq if header.get("system") is not None else None,
         tools=header.get("tools"),
         tools_seq=event.seq,
     )
+
+
+def _settings(event: Event) -> tuple[dict[str, Json], dict[str, Json]]:
+    """The header of a ``request/header`` event and its configuration, with a route.
+
+    Raises:
+        ShapeError: there is none, or its tools are no list.
+    """
+    header = as_object(as_object(event.data).get("header"))
+    config = as_object(header.get("config"))
+    if not _is_route(config) or not isinstance(header.get("tools"), list | None):
+        raise ShapeError(MALFORMED_CALL)
+    return header, config
 
 
 def _title(prepared: Prepared, session_header: SessionHeader) -> Request:
@@ -163,8 +175,10 @@ def _is_message(value: Json) -> bool:
 def _search(prepared: Prepared, session_header: SessionHeader) -> Request:
     event = prepared.event
     assert event is not None
-    body = event.data.get("body")
-    model = body.get("model", "") if isinstance(body, dict) else ""
+    body = as_object(event.data).get("body")
+    model = as_object(body).get("model", "")
+    if not isinstance(body, dict) or not isinstance(model, str):
+        raise ShapeError(MALFORMED_CALL)
     return replace(
         _blank(prepared, session_header, "web-search"), provider="deepseek-search", model=model, literal=body
     )
@@ -207,17 +221,29 @@ def _with_header_tools(base: Request) -> Request:
     event = base.snapshot.request_header
     if event is None:
         return base
-    header = event.data["header"]
+    header, config = _settings(event)
     return replace(
         base,
-        provider=header["config"]["provider"],
-        model=header["config"]["model"],
+        provider=config["provider"],
+        model=config["model"],
         config={"maxTokens": rules_of_format(base.format_version).compaction_tokens},
         system=header.get("system"),
         system_seq=event.seq if header.get("system") is not None else None,
         tools=header.get("tools"),
         tools_seq=event.seq,
     )
+
+
+def derived_message(node: Event) -> dict[str, Json] | None:
+    """The message of a surface node.
+
+    Raises:
+        ShapeError: it has none.
+    """
+    try:
+        return derive_event_message(node)
+    except ProjectionError as error:
+        raise ShapeError(f"{error.reason} (seq {error.seq})") from None
 
 
 def _compaction_over(base: Request, seqs: tuple[int, ...]) -> Request:
@@ -230,6 +256,6 @@ def _compaction_over(base: Request, seqs: tuple[int, ...]) -> Request:
     head = next(iter(surface), None)
     if head is not None and head.type == "system/message" and head.seq not in seqs:
         chosen.insert(0, head)
-    derived = ((node.seq, derive_event_message(node)) for node in chosen)
+    derived = ((node.seq, derived_message(node)) for node in chosen)
     messages = tuple(DerivedMessage(seq, message) for seq, message in derived if message is not None)
     return replace(base, messages=messages, constant=COMPACTION_INSTRUCTION)

@@ -25,7 +25,6 @@ from dsh_audit.wire.instruction import instruction
 from dsh_audit.wire.learned import LearnedEfforts, default_effort
 from dsh_audit.wire.parts import END, Kind, Part, PartMemory, close_list, element, member, open_list
 from dsh_audit.wire.protocol import CHAT
-from dsh_audit.wire.shapes import check_message, check_tools
 
 _SETTINGS = (("temperature", "temperature"), ("maxTokens", "max_tokens"), ("stop", "stop"))
 _NO_OUTPUT = "(no output)"
@@ -112,7 +111,6 @@ class ChatEncoder:
     def _encoded_tools(self, request: Request) -> tuple[Part, ...]:
         if self._tools[0] != request.tools_seq or request.tools_seq is None:
             tools = request.tools or []
-            check_tools(tools)
             parts = tuple(
                 element("tools", index, _encode_tool(tool), tool["name"], request.tools_seq, "tool")
                 for index, tool in enumerate(tools)
@@ -140,7 +138,6 @@ def _encode_tool(tool: Json) -> bytes:
 
 def _append(run: PartRun, messages: Iterable[DerivedMessage], first_index: int) -> None:
     for derived in messages:
-        check_message(derived.message, derived.seq)
         for role, encoded in encode_message(derived.message):
             index = first_index + len(run)
             kind: Kind = "system" if index == 0 and role == "system" else "message"

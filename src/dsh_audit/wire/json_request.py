@@ -16,21 +16,16 @@ from dsh_audit.projection.messages import DerivedMessage
 from dsh_audit.projection.state import SessionState
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.body import Body
-from dsh_audit.wire.pi.json_request import DEFAULT_VERSION, FindCatalogue, encode_pi_json_request, no_catalogue
+from dsh_audit.wire.pi.json_request import (
+    DEFAULT_VERSION,
+    FindCatalogue,
+    check_options,
+    encode_pi_json_request,
+    no_catalogue,
+)
 from dsh_audit.wire.protocols import PROTOCOLS
 from dsh_audit.wire.session import SessionEncoder
 
-_TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
-    "provider": (str, "a string"),
-    "model": (str, "a string"),
-    "system": (str, "a string"),
-    "sessionId": (str, "a string"),
-    "reasoningEffort": (str, "a string"),
-    "tools": (list, "a list"),
-    "stop": (list, "a list"),
-    "maxTokens": ((int, float), "a number"),
-    "temperature": ((int, float), "a number"),
-}
 _SETTINGS = ("maxTokens", "reasoningEffort", "temperature", "stop")
 
 
@@ -72,22 +67,11 @@ def _encode(protocol: Any, options: Any, deployment: Deployment) -> Body:
         raise UsageError(f"protocol {protocol!r:.80} is none of {', '.join(formats)}", hint=hint)
     if not isinstance(options, dict) or not isinstance(options.get("messages"), list):
         raise UsageError("the request has no options with messages")
-    _check_types(options)
-    try:
-        encoded = SessionEncoder(deployment).encode(_request(options, formats[protocol]), protocol)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"the request has another shape than expected ({type(error).__name__}: {error})") from error
+    check_options(options)
+    encoded = SessionEncoder(deployment).encode(_request(options, formats[protocol]), protocol)
     if encoded.body is None:
         raise NotReconstructibleError("; ".join(encoded.why) or "the request cannot be rebuilt")
     return encoded.body
-
-
-def _check_types(options: dict[str, Any]) -> None:
-    """Refuse options that no caller of the adapter can pass; absent and null ones are left to the encoder."""
-    for name, (kinds, expected) in _TYPES.items():
-        value = options.get(name)
-        if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
-            raise UsageError(f"options.{name} is not {expected}")
 
 
 def _request(options: dict[str, Any], version: int) -> Request:

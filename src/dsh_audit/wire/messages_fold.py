@@ -25,7 +25,6 @@ from dsh_audit.wire.messages_blocks import (
     fails_locally,
 )
 from dsh_audit.wire.parts import Part, Piece, close_list, merged_element
-from dsh_audit.wire.shapes import check_message
 
 _CLOSE = close_list("messages")
 _HEADS = {role: b'{"role":"' + role.encode() + b'","content":[' for role in ("user", "assistant", "system")}
@@ -111,7 +110,6 @@ class MessagesFold:
         return self._open_parts
 
     def _take(self, seq: int, message: dict[str, Json], blocks: Mapping[int, Sequence[Json]]) -> None:
-        check_message(message, seq)
         role, content = message.get("role"), message["content"]
         if role == "developer":
             self._take_changes(seq, blocks.get(seq, ()))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dsh_audit.deployment import Deployment, Used
-from dsh_audit.events import SHAPE_ERRORS
+from dsh_audit.events import ShapeError
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire import deepseek_messages
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Encoder, UnloggedInputs
@@ -14,8 +14,7 @@ from dsh_audit.wire.body import Body
 from dsh_audit.wire.parts import object_parts
 from dsh_audit.wire.protocol import MESSAGES, Choice, ProtocolChooser, protocol_alternatives
 from dsh_audit.wire.protocols import PROTOCOLS
-
-MALFORMED = "a message, tool or setting has a shape that no release writes; what was sent for it is not known"
+from dsh_audit.wire.shapes import ShapeGuard
 
 
 class SessionEncoder:
@@ -31,6 +30,7 @@ class SessionEncoder:
         self._assumed: dict[str, Used] = {used.name: used for used in assumed}
         self._encoders: dict[str, Encoder] = {}
         self._protocols = ProtocolChooser()
+        self._guard = ShapeGuard()
 
     @property
     def assumed(self) -> Mapping[str, Used]:
@@ -51,11 +51,12 @@ class SessionEncoder:
             return Encoded("deepseek-web-search", "bytes", body)
         choice = Choice(protocol) if protocol is not None else self._protocols.choose(request, inputs)
         try:
+            self._guard.check(request)
             encoded = self._encoder(choice.protocol).encode(request, inputs)
         except CannotEncodeError as error:
             return Encoded(choice.protocol, error.claim, None, (error.reason,), tuple(inputs.used))
-        except SHAPE_ERRORS:
-            return Encoded(choice.protocol, "none", None, (MALFORMED,), tuple(inputs.used))
+        except ShapeError as error:
+            return Encoded(choice.protocol, "none", None, (error.reason,), tuple(inputs.used))
         if choice.why:
             encoded = replace(encoded, claim="logical", why=(choice.why, *encoded.why))
         return replace(encoded, unlogged=tuple(inputs.used))

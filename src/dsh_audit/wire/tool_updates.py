@@ -14,7 +14,6 @@ from dsh_audit.events import Event, Json
 from dsh_audit.projection.prefix import Prefix
 from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
-from dsh_audit.wire.shapes import check_tools
 
 ToolMode = Literal["none", "addition-only", "in-history"]
 TOOL_MODES: tuple[ToolMode, ...] = ("none", "addition-only", "in-history")
@@ -148,11 +147,7 @@ def project_tools(
         tools: of the request header in force; None or empty when it has none.
         history: at the request; None for calls that have no tool history (titles).
         present: seqs of the developer messages among the request's messages.
-
-    Raises:
-        CannotEncodeError: something among the tools is no tool.
     """
-    check_tools(tools or ())
     current = tuple(tools) if tools else None
     if mode == "none":
         return ToolProjection(None if current is None else tuple(map(_undeferred, current)), {})

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dsh_audit.events import Json
+from dsh_audit.wire.pi.refusal import no_request
 from dsh_audit.wire.pi.settings import Settings, compat_flag
 
 PLACEHOLDER: Json = {
@@ -62,6 +63,8 @@ class ToolPrinter:
         return printed
 
     def _definition(self, name: str, tool: dict[str, Json]) -> dict[str, Json]:
+        if not isinstance(tool.get("parameters"), dict):
+            raise no_request(f"tool {name!r} has no parameters")
         described = {"description": tool["description"]} if "description" in tool else {}
         return {"name": name, **described, **self._eager, "input_schema": _schema(tool["parameters"])}
 

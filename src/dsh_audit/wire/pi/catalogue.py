@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dsh_audit.errors import DeploymentError
 from dsh_audit.events import Json
+from dsh_audit.profile_shapes import MODEL, find_odd
 from dsh_audit.text import ecma
 from dsh_audit.wire.pi.profile import Catalogue
 
@@ -40,7 +41,7 @@ def parse_catalogue(data: bytes, provider_code: str = "") -> Catalogue:
 
 
 def _entry(entry: Json) -> dict[str, Json]:
-    if not isinstance(entry, dict) or not {"id", "api"} <= entry.keys():
+    if not isinstance(entry, dict) or find_odd(entry, MODEL, "id", "api") is not None:
         raise ValueError("not a model")
     return entry
 

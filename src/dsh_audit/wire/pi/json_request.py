@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dsh_audit.errors import UsageError
-from dsh_audit.events import Json
+from dsh_audit.events import Json, ShapeError
+from dsh_audit.profile_shapes import MODEL, NUMBER, OBJECT, PROFILE, TEXT, Check, find_odd
+from dsh_audit.projection.shapes import check_message, check_tools
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.pi import encode_pi_request
 from dsh_audit.wire.pi.context import owns_every_route
@@ -24,6 +26,25 @@ from dsh_audit.wire.pi.profile import Catalogue, resolve_model
 from dsh_audit.wire.pi.settings import CREDENTIALS
 
 DEFAULT_VERSION = "0.82.1"
+_HINT = 'expected {"options": …, "resolvedModel" or "profile": …}'
+_TEXTS = (lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value)), "a list of strings"
+_LIST = (lambda value: isinstance(value, list)), "a list"
+_GIVEN: dict[str, tuple[Check, str]] = {
+    **dict.fromkeys(("profile", "resolvedModel", "images"), OBJECT),
+    **dict.fromkeys(("profileKey", "route", "piVersion", "credential", "key"), TEXT),
+    "env": OBJECT,
+    "routes": _TEXTS,
+}
+_OPTIONS: dict[str, tuple[Check, str]] = {
+    **dict.fromkeys(("provider", "model", "system", "sessionId", "reasoningEffort"), TEXT),
+    **dict.fromkeys(("maxTokens", "temperature"), NUMBER),
+    "messages": (
+        lambda value: isinstance(value, list) and all(isinstance(item, dict) for item in value),
+        "a list of messages",
+    ),
+    "tools": _LIST,
+    "stop": _LIST,
+}
 FindCatalogue = Callable[[str], Catalogue | None]
 
 
@@ -51,36 +72,61 @@ def encode_pi_json_request(
         UsageError: the object has another shape.
         DeploymentError: the profile does not describe the model.
     """
-    options = _member(given, "options", dict, "the request")
-    for name, kind in (("provider", str), ("model", str), ("messages", list)):
-        _member(options, name, kind, "options")
-    profile = given.get("profile") or {}
-    key = given.get("key")
-    routes = given.get("routes")
+    if not isinstance(given, dict) or not isinstance(given.get("options"), dict):
+        raise UsageError("the request has no options", hint=_HINT)
+    check_members(given, _GIVEN, "the request")
+    options: dict[str, Json] = given["options"]
+    check_options(options)
+    profile, model, key, routes = (given.get(name) for name in ("profile", "resolvedModel", "key", "routes"))
+    profile = profile or {}
+    check_members(profile, PROFILE, "profile")
+    if model is None:
+        route = given.get("profileKey") or given.get("route") or options["provider"]
+        model = resolve_model(route, options["model"], profile, find_catalogue(route))
+    check_members(model, MODEL, "the resolved model", *("id", "api", "provider", "baseUrl", "input", "reasoning"))
+    return encode_pi_request(
+        options,
+        model,
+        version=given.get("piVersion") or default_version,
+        profile=profile,
+        key=CREDENTIALS.get(given.get("credential") or "", "") if key is None else key,
+        env=given.get("env") or {},
+        owns=owns_every_route if routes is None else set(routes).__contains__,
+        images=_images(given.get("images"), default_image),
+    )
+
+
+def check_options(options: dict[str, Json]) -> None:
+    """Refuse what no caller of an adapter can pass.
+
+    Raises:
+        UsageError: see there.
+    """
+    check_members(options, _OPTIONS, "options", "provider", "model", "messages")
     try:
-        model = given.get("resolvedModel")
-        if model is None:
-            route = given.get("profileKey") or given.get("route") or options["provider"]
-            model = resolve_model(route, options["model"], profile, find_catalogue(route))
-        return encode_pi_request(
-            options,
-            model,
-            version=given.get("piVersion") or default_version,
-            profile=profile,
-            key=CREDENTIALS.get(given.get("credential", ""), "") if key is None else key,
-            env=given.get("env") or {},
-            owns=owns_every_route if routes is None else set(routes).__contains__,
-            images=_images(given.get("images"), default_image),
-        )
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise UsageError(f"the request has another shape than expected ({type(error).__name__}: {error})") from error
+        for place, message in enumerate(options["messages"]):
+            check_message(message, place)
+            _check_images(message["content"])
+        check_tools(options.get("tools") or [])
+    except ShapeError as error:
+        raise UsageError(f"the request has another shape than expected: {error.reason}") from None
 
 
-def _member(value: Any, name: str, kind: type, place: str) -> Any:
-    member = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(member, kind):
-        raise UsageError(f"{place} has no {name}", hint='expected {"options": …, "resolvedModel" or "profile": …}')
-    return member
+def check_members(value: dict[str, Json], shapes: Mapping[str, tuple[Check, str]], place: str, *required: str) -> None:
+    """Refuse an object with a member of another type."""
+    odd = find_odd(value, shapes, *required)
+    if odd is not None:
+        raise UsageError(f"the request has another shape than expected: {place}: {odd}", hint=_HINT)
+
+
+def _check_images(blocks: list[Json]) -> None:
+    for block in blocks:
+        if block["type"] == "tool-result":
+            _check_images(block["content"])
+        elif block["type"] == "image":
+            attachment = block.get("attachment")
+            if not isinstance(attachment, dict) or not isinstance(attachment.get("attachmentId"), str):
+                raise ShapeError("an image names no attachment")
 
 
 def _images(entries: Any, default_image: bytes | None) -> ImageSource | None:
@@ -92,7 +138,12 @@ def _images(entries: Any, default_image: bytes | None) -> ImageSource | None:
         found = given.get(attachment["attachmentId"])
         if not isinstance(found, dict) and default_image is None:
             raise UsageError(f"images has no {attachment['attachmentId']}")
-        return {**attachment, **(found or {})}
+        merged = {**attachment, **(found or {})}
+        if any(not isinstance(merged.get(name), int) for name in ("width", "height")):
+            raise UsageError(f"image {attachment['attachmentId']}: width and height are missing")
+        if not isinstance(merged.get("mediaType"), str):
+            raise UsageError(f"image {attachment['attachmentId']}: mediaType is missing")
+        return merged
 
     def read(attachment: dict[str, Json]) -> ImageVersion:
         found = entry(attachment)

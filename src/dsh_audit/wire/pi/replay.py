@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsh_audit.events import Json
+from dsh_audit.events import Json, as_object
 from dsh_audit.text import ecma
 from dsh_audit.wire.pi.neutral import Assistant, Block, Call, Text, Thinking
 from dsh_audit.wire.pi.versions import PiRules
@@ -32,10 +32,10 @@ def neutral_assistant(
     message: dict[str, Json], seq: int | None, owns: Callable[[str], bool], rules: PiRules
 ) -> Assistant:
     """Convert one assistant message: with its replay state when that can be used, else as a foreign one."""
-    source = message["source"]
+    source = as_object(message.get("source"))
     content = message["content"]
     if _is_of_model(source, rules) and owns(source["provider"]):
-        state = source.get("replayState")
+        state = as_object(source.get("replayState"))
         if _is_usable(state, source, content, rules):
             return _native(content, state, seq, rules)
     return _foreign(content, source, seq, rules)
@@ -78,8 +78,8 @@ def _block(block: dict[str, Json], replay: dict[str, Json]) -> Block:
             return Call(block["id"], block["name"], arguments, signature, namespace)
 
 
-def _is_usable(state: Json, source: dict[str, Json], content: list[dict[str, Json]], rules: PiRules) -> bool:
-    if not isinstance(state, dict) or not _is_response(state.get("response"), source, rules):
+def _is_usable(state: dict[str, Json], source: dict[str, Json], content: list[dict[str, Json]], rules: PiRules) -> bool:
+    if not _is_response(state.get("response"), source, rules):
         return False
     blocks = state.get("blocks")
     return (

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dsh_audit.deployment import Deployment
-from dsh_audit.events import Json
-from dsh_audit.wire.adapter import CannotEncodeError
+from dsh_audit.events import Json, ShapeError
+from dsh_audit.projection.shapes import check_message, check_tools
 from dsh_audit.wire.protocol import CHAT, MESSAGES
 from dsh_audit.wire.session import SessionEncoder
-from dsh_audit.wire.shapes import check_message, check_tools
 from tests.messages_session import ToySession, call, text, tool
 
 RESULT = {"type": "tool-result", "toolCallId": "1", "content": [text("x")]}
@@ -34,14 +33,14 @@ RESULT = {"type": "tool-result", "toolCallId": "1", "content": [text("x")]}
     ],
 )
 def test_malformed_blocks(block: Json) -> None:
-    with pytest.raises(CannotEncodeError, match="seq 7") as caught:
+    with pytest.raises(ShapeError, match="seq 7") as caught:
         check_message({"role": "user", "content": [text("fine"), block]}, 7)
-    assert caught.value.claim == "none"
+    assert caught.value.reason.endswith("no body follows from the log")
 
 
 def test_a_tool_message_names_its_call() -> None:
     check_message({"role": "tool", "toolCallId": "1", "content": []}, 7)
-    with pytest.raises(CannotEncodeError, match="names no call"):
+    with pytest.raises(ShapeError, match="names no call"):
         check_message({"role": "tool", "content": []}, 7)
 
 
@@ -53,7 +52,7 @@ def test_sound_blocks() -> None:
 @pytest.mark.parametrize("item", [1, "name", {}, {"name": 1}])
 def test_malformed_tools(item: Json) -> None:
     check_tools([tool("a")])
-    with pytest.raises(CannotEncodeError):
+    with pytest.raises(ShapeError):
         check_tools([tool("a"), item])
 
 
