@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsh_audit.text.alignment import choose, gaps, longest_increasing, pair_equal, pair_in_order
+from dsh_audit.text.alignment import choose, common_items, gaps, longest_increasing, pair_equal, pair_in_order
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,9 @@ def test_choose() -> None:
 def test_pair_in_order(likeness: list[list[float]], pairs: list[Any]) -> None:
     rights = range(len(likeness[0])) if likeness else ()
     assert pair_in_order(range(len(likeness)), list(rights), lambda i, j: likeness[i][j]) == pairs
+
+
+def test_common_items_do_not_overlap() -> None:
+    assert common_items("abc", "abxc", str.__eq__) == (2, 1)
+    assert common_items("aaa", "aa", str.__eq__) == (2, 0)
+    assert common_items("", "a", str.__eq__) == (0, 0)

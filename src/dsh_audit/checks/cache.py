@@ -14,7 +14,7 @@ from typing import Literal
 
 from dsh_audit.checks import usage_check
 from dsh_audit.checks.cache_model import Bust, CacheRow, Compared, Money, Predicted, Remark
-from dsh_audit.checks.causes import Sent, Why, explain_break
+from dsh_audit.checks.causes import CAUSES, Sent, Why, explain_break
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.checks.drift_run import DriftRun
 from dsh_audit.checks.evidence import Evidence
@@ -33,23 +33,6 @@ from dsh_audit.wire.prompt import Prompt, PromptReader
 
 BYTES_PER_TOKEN = 4
 """Where no usage tells the rate: a rough figure for JSON text in English."""
-
-DECLARED = frozenset(
-    {
-        "provider-switch",
-        "model-switch",
-        "protocol-switch",
-        "resume-drift",
-        "compaction",
-        "prune",
-        "image-offload",
-        "retry",
-        "idle-expiry",
-        "too-soon",
-    }
-)
-"""Causes that someone asked for, that the harness makes by design, or that time explains."""
-
 
 @dataclass(frozen=True, slots=True)
 class CacheOptions:
@@ -237,7 +220,7 @@ class CacheScanner:
             stated = basis == "usage" and rates.inferred is None
             written = sent.usage.written if sent.usage else 0
             cost = Money(rates.lost(lost, written), rates.currency, "usage" if stated else "estimate", rates.peak)
-        declared = why.cause in DECLARED
+        declared = CAUSES[why.cause][1]
         if why.cause == "header-change" and change is not None:
             declared = why.part not in change.unexplained and why.part in change.parts
         return Bust(why, lost, basis, cost, declared, self._repeats[why.cause, why.part])

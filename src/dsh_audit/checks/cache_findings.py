@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from dsh_audit.checks.cache_model import CacheRow
+from dsh_audit.checks.causes import CAUSES
 from dsh_audit.finding import Finding, Rule
 from dsh_audit.log.session_log import SessionLog
 from dsh_audit.rules import cache as rules
 
 _BY_PART = {"tools": rules.TOOLS_CHANGED, "system": rules.SYSTEM_CHANGED, "config": rules.CONFIG_CHANGED}
-_BY_CAUSE: Mapping[str, Rule] = {
-    "provider-switch": rules.SWITCHED,
-    "model-switch": rules.SWITCHED,
-    "protocol-switch": rules.SWITCHED,
-    "resume-drift": rules.RESUME_DRIFT,
-    "compaction": rules.COMPACTION,
-    "prune": rules.PRUNED,
-    "image-offload": rules.OFFLOADED,
-    "replacement": rules.REPLACED,
-    "rewrite": rules.NOT_APPEND_ONLY,
-    "retry": rules.RETRY,
-    "idle-expiry": rules.IDLE,
-    "too-soon": rules.TOO_SOON,
-    "look-back": rules.LOOK_BACK,
-    "side-request": rules.SIDE_REQUEST,
-    "provider-miss": rules.PROVIDER_MISS,
-}
 
 
 def check_cache(rows: Iterable[CacheRow], log: SessionLog) -> list[Finding]:
@@ -43,7 +27,7 @@ def _rule_of(row: CacheRow) -> Rule:
     why = row.bust.why
     if why.cause == "header-change":
         return rules.DECLARED_CHANGE if row.bust.declared else _BY_PART.get(why.part or "", rules.TOOLS_CHANGED)
-    return _BY_CAUSE[why.cause]
+    return CAUSES[why.cause][0]
 
 
 def _finding(rows: list[CacheRow], log: SessionLog) -> Finding:

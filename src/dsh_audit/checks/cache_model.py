@@ -54,7 +54,7 @@ class Bust:
 
     JSON: ClassVar = (
         "cause=why.cause part=why.part seq=why.seq pointer=why.pointer at=why.at message block cost=cost.amount "
-        "basis lost_tokens declared repeats detail=why.detail"
+        "basis lost_tokens declared repeats detail=why.detail what=why.what"
     )
 
     @property

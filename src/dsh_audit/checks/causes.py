@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 from dsh_audit.checks.drift_model import HeaderChange, Part
 from dsh_audit.checks.evidence import Evidence
 from dsh_audit.checks.shared_prefix import pieces_from
+from dsh_audit.difference.requests import diff_texts, part_item
+from dsh_audit.finding import Rule
 from dsh_audit.pricing import Usage
 from dsh_audit.record import dataclass
 from dsh_audit.replay.session_replay import Rebuilt
+from dsh_audit.rules import cache as rules
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.prompt import Prompt
 
@@ -32,6 +37,29 @@ Cause = Literal[
     "provider-miss",
 ]
 """``rewrite``: nothing in the log explains the difference. From ``retry`` on the prompt was intact."""
+
+CAUSES: Mapping[Cause, tuple[Rule, bool]] = {
+    "provider-switch": (rules.SWITCHED, True),
+    "model-switch": (rules.SWITCHED, True),
+    "protocol-switch": (rules.SWITCHED, True),
+    "header-change": (rules.TOOLS_CHANGED, False),
+    "resume-drift": (rules.RESUME_DRIFT, True),
+    "compaction": (rules.COMPACTION, True),
+    "prune": (rules.PRUNED, True),
+    "image-offload": (rules.OFFLOADED, True),
+    "replacement": (rules.REPLACED, False),
+    "rewrite": (rules.NOT_APPEND_ONLY, False),
+    "retry": (rules.RETRY, True),
+    "idle-expiry": (rules.IDLE, True),
+    "too-soon": (rules.TOO_SOON, True),
+    "look-back": (rules.LOOK_BACK, False),
+    "side-request": (rules.SIDE_REQUEST, False),
+    "provider-miss": (rules.PROVIDER_MISS, False),
+}
+"""The finding of each cause, and whether someone asked for it, the harness makes it by design, or time explains it.
+
+For a header change both depend on its part and on the log.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +95,7 @@ class Why:
         at: that byte's offset in the body; None where it cannot be placed.
         detail: one phrase.
         missed: tokens that the provider could have read from its cache and did not, where its figures tell.
+        what: what was done to what there, in the words of every command.
     """
 
     cause: Cause
@@ -76,21 +105,26 @@ class Why:
     at: int | None = None
     detail: str = ""
     missed: int = 0
+    what: str = ""
 
 
-def explain_break(
-    before: Sent,
-    after: Sent,
-    shared: int,
-    change: HeaderChange | None,
-    evidence: Evidence,
-) -> Why:
-    """Why the prompt of ``after`` does not extend that of ``before``; both have prompts.
+def explain_break(before: Sent, after: Sent, shared: int, change: HeaderChange | None, evidence: Evidence) -> Why:
+    """Why the prompt of ``after`` does not extend that of ``before``, and what was done there; both have prompts.
 
     Args:
         shared: bytes their prompts have in common.
         change: the header change between the two.
     """
+    why = _explain(before, after, shared, change, evidence)
+    words = change.words_of(why.part) if change is not None else ""
+    if why.part == "messages":
+        assert before.prompt is not None and after.prompt is not None
+        one, two = (side.prompt.message_at(shared) for side in (before, after))  # type: ignore[union-attr]
+        words = next((found.words for found in diff_texts([part_item(one)], [part_item(two)])), "")
+    return replace(why, what=words)
+
+
+def _explain(before: Sent, after: Sent, shared: int, change: HeaderChange | None, evidence: Evidence) -> Why:
     one, two = before.rebuilt.request, after.rebuilt.request
     switched = _switch(before, after, change)
     if switched is not None:

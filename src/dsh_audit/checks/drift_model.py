@@ -74,6 +74,12 @@ class HeaderChange:
         "config system tools volatile"
     )
 
+    def words_of(self, part: str | None) -> str:
+        """What was done to one part."""
+        start, end = len(self.config), len(self.config) + (self.system is not None)
+        told = {"config": self.what[:start], "system": self.what[start:end], "tools": self.what[end:]}
+        return "; ".join(told.get(part or "", ()))
+
     @property
     def declared(self) -> bool:
         """Whether the log explains every part."""

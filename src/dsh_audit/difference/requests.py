@@ -20,6 +20,7 @@ from dsh_audit.text import ecma
 from dsh_audit.text.alignment import longest_increasing
 from dsh_audit.text.pointer import join_pointer
 from dsh_audit.text.value_diff import ValueChange, excerpt, find_changes, first_key_order_difference, shorten
+from dsh_audit.wire.parts import EXTENSION_KEYS, Part
 
 Kind = Literal["setting", "tool", "system", "message", "tail"]
 ChangeKind = Literal["added", "removed", "changed", "moved", "respelled"]
@@ -31,9 +32,6 @@ KINDS: tuple[Kind, ...] = ("tool", "system", "message", "setting", "tail")
 
 MARKER = "cache_control"
 """Markers of what to cache: the model does not see them, so that they count as settings."""
-
-EXTENSION_FIELDS = ("dsh_session_log", "dsh_plugin_packages")
-"""Fields the harness's own plugins append. Source: spec wire-deepseek 9."""
 
 _MAX_DEEP = 50
 """Changed messages of one comparison that are looked into; the others are told as a whole."""
@@ -339,7 +337,7 @@ def _described(body: Json) -> Iterator[Item]:
         yield value_item("setting", "", body, ())
         return
     for name, value in body.items():
-        if name in EXTENSION_FIELDS:
+        if name in EXTENSION_KEYS:
             yield value_item("tail", name, value, (name,))
         elif name == "tools" and isinstance(value, list):
             for index, tool in enumerate(value):
@@ -368,6 +366,15 @@ def value_item(kind: Kind, name: str, value: Json, path: Path = (), seq: int | N
 
 def _given(value: Json) -> Json:
     return value
+
+
+def part_item(part: Part) -> Item:
+    """One message of a body."""
+    try:
+        value = ecma.parse(part.value)
+    except ecma.EcmaSyntaxError:  # a mark, or a capture that is no JSON from here on
+        value = None
+    return value_item("message", speaker(value), value, part.path, part.seqs[0])
 
 
 def tool_name(tool: Json) -> str:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from dsh_audit.capture.exchange import Fidelity
-from dsh_audit.difference.requests import EXTENSION_FIELDS, describe_body, diff_requests, places_of
+from dsh_audit.difference.requests import describe_body, diff_requests, places_of
 from dsh_audit.events import Json
 from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
@@ -27,6 +27,7 @@ from dsh_audit.text.pointer import (
 )
 from dsh_audit.text.value_diff import MAX_CHANGES, ValueChange, first_key_order_difference
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.parts import EXTENSION_KEYS
 
 TEXT_NOTE = "verbatim text, compared as UTF-8"
 WINDOW_BYTES = 60
@@ -231,7 +232,7 @@ def _without_tail_members(captured: bytes, fields: tuple[UnloggedField, ...]) ->
     """The captured bytes without extension fields that stand among others at the end; None when they do not."""
     names = [member.name for member in scan_members(captured, captured.index(b"{") + 1)]
     tail = names[names.index(fields[0].name) :]
-    if len(set(tail)) != len(tail) or not set(tail).issubset(EXTENSION_FIELDS):
+    if len(set(tail)) != len(tail) or not set(tail).issubset(EXTENSION_KEYS):
         return None
     for field in reversed(fields):
         captured = captured[: field.offset - 1] + captured[field.offset + field.size :]
@@ -312,7 +313,7 @@ def _compare_values(captured: bytes, base: bytes) -> _Values:
     right = ecma.parse(base)
     extra: tuple[str, ...] = ()
     if isinstance(left, dict) and isinstance(right, dict):
-        extra = tuple(name for name in EXTENSION_FIELDS if name in left and name not in right)
+        extra = tuple(name for name in EXTENSION_KEYS if name in left and name not in right)
         left = {name: value for name, value in left.items() if name not in extra}
     if not ecma.same_json(left, right):
         return _Values(False, (), changes=_changes(left, right))

@@ -139,6 +139,7 @@ def _bust(bust: Bust) -> str:
     what = why.cause if why.part in (None, "messages") else f"{why.cause} {why.part}"
     place = f" at seq {why.seq}" if why.seq is not None else ""
     pointer = f" {text.clean(why.pointer)}" if why.pointer else ""
+    pointer += f", {text.clean(why.what)}" if why.what else ""
     shown = text.warn(what) if bust.declared else text.bad(what)
     return f"{shown}{place}{pointer}"
 

@@ -8,18 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import orjson
 
-from dsh_audit.difference.requests import EXTENSION_FIELDS
 from dsh_audit.events import Json
 from dsh_audit.record import dataclass
 from dsh_audit.replay.body_diff import MAX_PARSED_BYTES
 from dsh_audit.text import ecma
 from dsh_audit.text.pointer import common_start
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.parts import EXTENSION_KEYS
 
 MAX_REST_BYTES = 1 << 20
 """Longer ends of captured bodies are read again when they are judged."""
 
-_EXTENSION_STARTS = tuple(b',"' + name.encode() + b'":' for name in EXTENSION_FIELDS)
+_EXTENSION_STARTS = tuple(b',"' + name.encode() + b'":' for name in EXTENSION_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def value_key(body: bytes) -> BodyKey | None:
         return None
     if not isinstance(value, dict):
         return None
-    for name in EXTENSION_FIELDS:
+    for name in EXTENSION_KEYS:
         value.pop(name, None)
     return BodyKey(len(ecma.stringify(value)), hashlib.sha256(_print_sorted(value)).hexdigest())
 
