@@ -1,6 +1,6 @@
 """One request given as a JSON object → its exact body, in any protocol.
 
-The form is that of ``wire.pi.given``; an object with ``protocol`` ``deepseek-chat-completions`` or
+The form is that of ``wire.pi.json_request``; an object with ``protocol`` ``deepseek-chat-completions`` or
 ``deepseek-messages`` is a request of the other adapter, with its ``options`` in the same shape.
 """
 
