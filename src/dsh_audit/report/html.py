@@ -47,7 +47,8 @@ def _money(amount: Decimal | None) -> str:
 
 def _bust_place(bust: Bust) -> str:
     why = bust.why
-    parts = ("" if why.seq is None else f"at seq {why.seq}", why.pointer, why.detail and f"– {why.detail}")
+    told = " – ".join(filter(None, ("", why.what, why.detail)))
+    parts = ("" if why.seq is None else f"at seq {why.seq}", why.pointer, told.strip())
     return "".join(f" {part}" for part in parts if part)
 
 
