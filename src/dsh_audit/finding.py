@@ -24,7 +24,7 @@ class Rule:
 
     Args:
         code: stable dotted name, ``family/name``, e.g. ``log/torn-tail``.
-        severity: of every finding with this code.
+        severity: of findings with this code, unless a finding says otherwise.
         title: what it means, one line.
         advice: what to do about it, one line.
         example: one message as it would be printed.
@@ -75,12 +75,14 @@ class Finding:
         message: one line that names the values involved; never a secret.
         where: the place.
         details: further JSON values, e.g. sides of a difference.
+        level: severity of this one, where it depends on more than the rule.
     """
 
     rule: Rule
     message: str
     where: Where = Where()
     details: dict[str, Any] = field(default_factory=dict)
+    level: Severity | None = None
 
     JSON: ClassVar = "code severity message where details?"
 
@@ -91,8 +93,8 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """The severity of the rule."""
-        return self.rule.severity
+        """That of the rule, unless this one weighs otherwise."""
+        return self.level or self.rule.severity
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:

@@ -25,6 +25,7 @@ gc.set_threshold(50_000, 20, 50)
 _COMMANDS = {
     "sessions": "List the sessions of a harness home, and whether they are sound.",
     "inspect": "Say what a log is: format, size, turns, requests, health.",
+    "lint": "Say whether sessions will open, migrate and be accepted.",
     "export": "Print the events of a log as plain JSONL, for jq and grep.",
     "requests": "List every model request of a log.",
     "render": "Print what the model was sent in one request.",

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import click
 
+from dsh_audit.checks.lint import Facts, LintPass
 from dsh_audit.cli import common
 from dsh_audit.cli.options import ANY_LOGS, LogChoice
 from dsh_audit.cli.reporting import reporting
@@ -29,5 +30,5 @@ def command(logs: LogChoice) -> Report:
     chosen = replace(logs, names=tuple(filter(None, logs.names)) or (str(home),))
     opened, findings = chosen.open_all()
     shown = common.with_progress(opened, "reading", len(opened))
-    inspections = [inspect_log(log, logs.through) for log, _files in shown]
+    inspections = [inspect_log(log, logs.through, (), LintPass(Facts(log))) for log, _files in shown]
     return report_sessions(inspections, findings)

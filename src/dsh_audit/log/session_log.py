@@ -186,7 +186,8 @@ class EventReader:
         if refusal is not None:
             message = f"re-loading refuses the log from this row on: {refusal.reason}"
             where = self.log.where(line=refusal.line, seq=refusal.seq)
-            self.findings.append(Finding(rules.RELOAD_REFUSED, message, where))
+            details = {"basis": "refused-by", "event": refusal.seq, "error": refusal.reason}
+            self.findings.append(Finding(rules.RELOAD_REFUSED, message, where, details))
 
     def _see(self, event: Event, batch: Batch) -> None:
         stats = self.stats

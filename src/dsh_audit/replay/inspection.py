@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 from dsh_audit.dispatch.scan import DispatchScanner
+from dsh_audit.events import Event
 from dsh_audit.finding import Finding, Severity, sort_findings
-from dsh_audit.log.session_log import LogStats, SessionLog
+from dsh_audit.log.session_log import EventReader, LogStats, SessionLog
 from dsh_audit.projection.rejection import ProjectionError
 from dsh_audit.projection.state import SessionState
 from dsh_audit.record import dataclass
-from dsh_audit.request.neutral import build_requests
+from dsh_audit.request.neutral import Request, build_requests
 from dsh_audit.rules import log as rules
 
 _TAIL_CODES = {rules.TORN_TAIL.code, rules.DROPPED_TAIL.code}
 
-Health = Literal["ok", "notes", "torn", "damaged"]
+Health = Literal["ok", "notes", "refused", "torn", "damaged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,34 @@ class Inspection:
     )
 
     @property
+    def worst(self) -> Finding | None:
+        """The first of the heaviest findings."""
+        levels = list(Severity)
+        return min(self.findings, key=lambda finding: levels.index(finding.severity), default=None)
+
+    @property
     def health(self) -> Health:
-        """``damaged``; ``torn`` when only the tail is lost; ``notes`` when there is no error; else ``ok``."""
+        """``damaged``; ``torn`` when only the tail is lost; ``refused`` when the file is sound and a release or a
+        provider refuses the session; ``notes`` when there is no error; else ``ok``.
+        """
         errors = {finding.code for finding in self.findings if finding.severity is Severity.ERROR}
         if errors:
-            return "torn" if errors <= _TAIL_CODES else "damaged"
+            damage = {code for code in errors if not code.startswith("lint/") and code != rules.RELOAD_REFUSED.code}
+            return "refused" if not damage else "torn" if damage <= _TAIL_CODES else "damaged"
         return "notes" if self.findings else "ok"
+
+
+class Observer(Protocol):
+    """What else looks at a log while it is read."""
+
+    def watch(self, events: Iterator[Event]) -> Iterator[Event]:
+        """The same events, seen."""
+
+    def request(self, request: Request) -> None:
+        """The next request, before the events behind its prefix."""
+
+    def finish(self, reader: EventReader, state: SessionState) -> list[Finding]:
+        """What it has found, when the log was read."""
 
 
 @dataclass(slots=True)
@@ -74,25 +97,29 @@ class _Tally:
     turns: int = 0
 
 
-def inspect_log(log: SessionLog, through: int | None = None, findings: Iterable[Finding] = ()) -> Inspection:
+def inspect_log(
+    log: SessionLog, through: int | None = None, findings: Iterable[Finding] = (), observer: Observer | None = None
+) -> Inspection:
     """Read a log once and tell what it is; no body is encoded."""
     reader, tally = log.events(through), _Tally()
     state, own_from = SessionState(log.version), log.own_from()
     scanner = DispatchScanner(log.version, own_from)
     refused: list[Finding] = []
-    for event in reader.runs(split_at=own_from):
+    events = reader.runs(split_at=own_from)
+    for event in events if observer is None else observer.watch(events):
         tally.types[event.type] += event.last_seq - event.seq + 1
         tally.turns += event.type == "turn/start" and event.seq >= own_from
         if refused:
             continue
-        _count(log, scanner.see(event, state), tally)
+        _count(log, scanner.see(event, state), tally, observer)
         try:
             state.apply(event)
         except ProjectionError as error:
             where = log.where(seq=event.seq, line=event.line)
             refused.append(Finding(rules.PROJECTION, error.reason, where))
-    _count(log, scanner.finish(state), tally)
-    found = sort_findings([*findings, *log.open_findings, *reader.findings, *refused])
+    _count(log, scanner.finish(state), tally, observer)
+    observed = [] if observer is None else observer.finish(reader, state)
+    found = sort_findings([*findings, *log.open_findings, *reader.findings, *refused, *observed])
     return Inspection(
         log=log,
         stats=reader.stats,
@@ -106,12 +133,14 @@ def inspect_log(log: SessionLog, through: int | None = None, findings: Iterable[
     )
 
 
-def _count(log: SessionLog, prepared: Iterable[Any], tally: _Tally) -> None:
+def _count(log: SessionLog, prepared: Iterable[Any], tally: _Tally, observer: Observer | None) -> None:
     for item in prepared:
         tally.requests[item.dispatch.kind] += 1
         request = build_requests(item, log.session_header)[0]
         if request.model:
             tally.routes[f"{request.provider}/{request.model}"] = None
+        if observer is not None:
+            observer.request(request)
 
 
 def format_time(time_ms: int | float | None) -> str:

@@ -12,7 +12,7 @@ from dsh_audit.report import text
 from dsh_audit.report.model import Case, Outcome, Report, build_report, describe_counts
 from dsh_audit.text.to_json import to_json
 
-_HEALTH = {"ok": text.good, "notes": text.good, "torn": text.warn, "damaged": text.bad}
+_HEALTH = {"ok": text.good, "notes": text.good, "refused": text.bad, "torn": text.warn, "damaged": text.bad}
 
 
 def report_inspections(inspections: Sequence[Inspection], findings: Sequence[Finding]) -> Report:
@@ -71,9 +71,15 @@ def render_inspections(inspections: Sequence[Inspection], findings: Sequence[Fin
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _health(inspection: Inspection) -> str:
+    """The health; what is not clean names its worst finding."""
+    worst = inspection.worst
+    return _HEALTH[inspection.health](f"{inspection.health}: {worst.code}" if worst else "ok (quick)")
+
+
 def _block(inspection: Inspection) -> list[str]:
     header, stats = inspection.log.session_header, inspection.stats
-    health = _HEALTH[inspection.health](inspection.health)
+    health = _health(inspection)
     requests = ", ".join(f"{count} {kind}" for kind, count in inspection.requests.items()) or "none"
     rows = [
         ("session", text.clean(header.id or "-")),
@@ -129,5 +135,5 @@ def _session_row(inspection: Inspection) -> tuple[object, ...]:
         inspection.turns,
         sum(inspection.requests.values()),
         text.size(inspection.stats.size_bytes),
-        _HEALTH[inspection.health](inspection.health),
+        _health(inspection),
     )

@@ -76,7 +76,7 @@ IGNORED_EVENT = Rule(
     code="log/ignored-event",
     severity=Severity.INFO,
     title="An unknown event that its writer marked ignorable; it has no effect on requests.",
-    advice="None needed.",
+    advice="Nothing for the requests; a later release may refuse to migrate it, which lint tells.",
     example="unknown ignorable event 'acme/note'",
 )
 PROJECTED = Rule(

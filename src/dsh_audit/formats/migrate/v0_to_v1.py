@@ -39,7 +39,8 @@ class _Migration:
             return
         current = self.legacy.normalise(event)
         if current.type not in KNOWN_TYPES:
-            raise FormatError(f"unknown event type {current.type!r}; migration refuses it even when ignorable")
+            what = f"unknown event type {current.type!r}"
+            raise FormatError(f"migration refuses unknown historical events even when ignorable: {what}")
         check_payload(current.type, current.seq, current.data, 0)
         if current.type == _MARKER and not self._inherited(current):
             claimed = current.data.get("sessionFormatVersion", 0)

@@ -163,7 +163,7 @@ def _check_block(value: Json, label: str) -> None:
 def _check_source(message: dict[str, Json]) -> None:
     source = require_object(message.get("source"), "message source")
     if not isinstance(source.get("kind"), str) or source["kind"] not in _SOURCE_KINDS:
-        raise FormatError("cannot safely transform an unclassified message source")
+        raise FormatError("cannot safely transform unclassified message source")
     if source["kind"] == "agent-message":
         _AGENT_MESSAGE.check(source, "agent-message source")
 

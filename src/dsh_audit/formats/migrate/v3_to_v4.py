@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from dsh_audit.events import Event, Json, SessionHeader
+from dsh_audit.events import Event, Json, SessionHeader, as_list, as_object
 from dsh_audit.formats.base import FormatError
 from dsh_audit.formats.envelope import require_count, require_object
 from dsh_audit.formats.migrate import v3_payloads
@@ -94,6 +94,8 @@ class _Migration:
             self.catalogs.clear()
         elif event.type == "subagent/catalog":
             self.catalogs.append(event.data)
+        elif event.type == "assistant/message":
+            _check_call_ids(event)
         elif event.type == _MARKER:
             self._note_marker(event)
 
@@ -110,6 +112,18 @@ class _Migration:
             raise FormatError("the delivery marker requires a session id")
         if data["sessionId"] != self.header.id:
             self.foreign_marker = event.seq
+
+
+def _check_call_ids(event: Event) -> None:
+    """No answer has two calls of one id."""
+    seen: set[str] = set()
+    message = as_object(as_object(event.data).get("message"))
+    for block in map(as_object, as_list(message.get("content"))):
+        call_id = block.get("id")
+        if block.get("type") == "tool-call" and isinstance(call_id, str):
+            if call_id in seen:
+                raise FormatError(f"assistant/message repeats advertised tool call {call_id}")
+            seen.add(call_id)
 
 
 def _check_same_child(child: ChildSession, listed: dict[str, Json]) -> None:
