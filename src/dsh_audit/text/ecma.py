@@ -53,6 +53,8 @@ _INDEX_KEY = re.compile(rb'"[0-9]+"[ \t\n\r]*:')
 _DIGIT_ESCAPE = re.compile(rb"\\u003[0-9]")
 _DIGITS = bytes(48 if chr(byte).isdigit() else 32 for byte in range(128)) + bytes(128)
 _LONG_INTEGER = b"0" * 16
+_ODD_OUTPUT = re.compile(rb'[{,]"[0-9]+":|[\[:,]-?[0-9]+[.e]|[\[:,]-?[0-9]{16}')
+"""An index key, a real number or a long integer as orjson prints them; never missed, but strings may look like it."""
 
 
 def _refuse(_: str) -> Any:
@@ -166,7 +168,7 @@ def stringify(value: Any) -> bytes:
         text = orjson.dumps(value, None, _OPTIONS)
     except TypeError:
         return slow.stringify_any(value)
-    if kind is not str and not _is_plain(value):
+    if kind is not str and _ODD_OUTPUT.search(text) and not _is_plain(value):
         return slow.stringify_any(value)
     return text if len(text) > _SLACK else b"".join((text, b""))
 
