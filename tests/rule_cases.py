@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from dsh_audit.attachments.references import Reference
+from dsh_audit.attachments.versions import default_policy
 from dsh_audit.capture.files import read_regular
 from dsh_audit.deployment import Deployment
 from dsh_audit.log import container
@@ -20,6 +22,7 @@ from dsh_audit.log.generations import build_history
 from dsh_audit.replay.session_replay import Replay
 from dsh_audit.request.neutral import COMPACTION_INSTRUCTION
 from dsh_audit.wire import constants
+from tests import image_home
 from tests.capture_files import BODY, write_har, write_pair
 from tests.captures import write_bundle
 from tests.cli import run
@@ -267,6 +270,32 @@ def with_image(is_offloaded: bool) -> Make:
                   for messages in ([first], [changed, answer, more])]  # fmt: skip
         write_bundle(Path("c"), [json.dumps(value).encode() for value in values], "toy", "/anthropic/v1/messages")
         return ["cache", log_file, "--capture", "c"]
+
+    return make
+
+
+def damaged_store(damage: str) -> Make:
+    """A session in a home with two images, one of them damaged."""
+
+    def make(_: Patch) -> list[str]:
+        one, two = image_home.png(60, 40), image_home.png(20, 20)
+        home = Path("home")
+        folder = image_home.store(home, one, two)
+        place = image_home.place_of(folder, image_home.ident(one))
+        media_type = "image/gif" if damage == "mistyped" else "image/png"
+        if damage == "missing":
+            place.unlink()
+        elif damage in ("altered", "swapped"):
+            place.write_bytes(two if damage == "swapped" else one[:-1])
+        block = image_home.image(one, 60, 40, media_type)
+        if damage == "version":
+            block["attachment"].update(width=1800, height=1500)
+            reference = Reference(image_home.ident(one), media_type, 1800, 1500, len(one))
+            version = default_policy("request-image-v4").variant_id(reference)
+            cached = image_home.place_of(home / "attachments/v1/request-images", version)
+            cached.parent.mkdir(parents=True)
+            cached.write_bytes(b"?")
+        return ["requests", str(image_home.shown(home, [["first"], ["look", block]]))]
 
     return make
 

@@ -13,6 +13,7 @@ LAYERS = (
     ("record",),
     ("errors", "finding", "text", "events"),
     ("rules",),
+    ("attachments",),
     ("formats",),
     ("log",),
     ("projection",),
@@ -33,7 +34,8 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 _EDGE = """
 cli pytest_plugin
-capture/bundle capture/files golden/store log/locate log/zip_export report/html_page wire/pi/catalogue
+attachments/store capture/bundle capture/files golden/store log/locate log/zip_export report/html_page
+wire/pi/catalogue
 """
 _OUTSIDE = """
 asyncio ctypes curses fcntl getpass glob http httpx importlib.resources locale multiprocessing os random requests

@@ -34,6 +34,7 @@ from tests.rule_cases import (
     as_migrated,
     cache,
     compacted_apart,
+    damaged_store,
     edit_body,
     golden,
     har,
@@ -66,6 +67,8 @@ from tests.rule_cases import (
     without_body,
     wrong_type,
 )
+
+IN_HOME = "session.jsonl session=toy request=1"
 
 TABLE: list[tuple[str, str, Make, str]] = [
     ("log/as-migrated", "warning", as_migrated, "session.v4.jsonl session=sess-1"),
@@ -134,6 +137,11 @@ TABLE: list[tuple[str, str, Make, str]] = [
     ("lint/tool-schema", "error", lint(lambda toy: refused(toy, "tools.0.input_schema: field required", no_schema)),
      "session.jsonl session=toy seq=3 pointer=/header/tools/0 request=0"),
     ("lint/unfinished-turn", "warning", lint(lambda toy: toy.begin("one")), "session.jsonl session=toy line=2 seq=0"),
+    ("attachments/altered", "error", damaged_store("altered"), IN_HOME),
+    ("attachments/damaged-version", "error", damaged_store("version"), IN_HOME),
+    ("attachments/missing", "error", damaged_store("missing"), IN_HOME),
+    ("attachments/mistyped", "error", damaged_store("mistyped"), IN_HOME),
+    ("attachments/swapped", "error", damaged_store("swapped"), IN_HOME),
     ("capture/bad-meta", "error", meta(b"[1]"), "c captured=0001"),
     ("capture/bad-record", "error", archive("a.jsonl", record() + b"\n{\n" + record()), "a.jsonl at=154 line=2"),
     ("capture/encoded-body", "info", paired("0003", gzip.compress(BODY, mtime=0), ("content-encoding", "gzip")),

@@ -82,10 +82,10 @@ def test_messages(what: str, message: dict[str, Any], wire: list[bytes]) -> None
 
 
 @pytest.mark.parametrize("kind", ["image", "file"])
-def test_what_is_not_reproduced_says_so(kind: str) -> None:
+def test_what_the_adapter_takes_nowhere_is_no_request(kind: str) -> None:
     with pytest.raises(CannotEncodeError) as caught:
-        list(encode_message(user({"type": kind, "attachment": {}})))
-    assert caught.value.claim == "logical"
+        list(encode_message(assistant({"type": kind, "attachment": {}})))
+    assert caught.value.claim == "none"
 
 
 def first(session: SessionV0, deployment: Deployment | None = None) -> Rebuilt:

@@ -11,13 +11,17 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from dsh_audit.errors import DeploymentError
 from dsh_audit.events import Json
 from dsh_audit.profile_shapes import PROFILE, find_odd
 from dsh_audit.record import dataclass
 from dsh_audit.releases import ReleaseRules, rules_of, rules_of_format
+
+if TYPE_CHECKING:
+    from dsh_audit.attachments.shown import ShownImages
+    from dsh_audit.attachments.store import AttachmentStore
 
 Protocol = Literal[
     "deepseek-chat-completions",
@@ -56,11 +60,15 @@ class Deployment:
         raw: the parsed file.
         constants: long fixed texts by name, from ``--constant NAME=FILE`` or the file.
         catalog: resolved model entries by api and id, read from an installed package (``--catalog``).
+        attachments: stored images; None where no home is known.
+        shown: what captures show of images.
     """
 
     raw: Mapping[str, Json] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
     catalog: Mapping[str, Json] | None = None
+    attachments: AttachmentStore | None = None
+    shown: ShownImages | None = None
 
     def look_up(self, *path: str) -> Json:
         """The value at a path of keys, None when absent."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
@@ -18,7 +18,15 @@ from dsh_audit.deployment import Deployment, parse_deployment
 from dsh_audit.errors import AuditError, LogError, UsageError
 from dsh_audit.finding import Finding, Where
 from dsh_audit.log.generations import SessionHistory, build_history
-from dsh_audit.log.locate import SessionFiles, parse_generation, read_sessions, require_one
+from dsh_audit.log.locate import (
+    SessionFiles,
+    default_home,
+    find_home,
+    is_folder,
+    parse_generation,
+    read_sessions,
+    require_one,
+)
 from dsh_audit.log.session_log import SessionLog, open_log
 from dsh_audit.report.json import render_json
 from dsh_audit.rules import log as rules
@@ -27,6 +35,9 @@ _PACKAGE = Path(__file__).parents[1]
 
 _MAX_FILE_BYTES = 64_000_000
 """No deployment, price or text file is larger; a device may have no end."""
+
+if TYPE_CHECKING:
+    from dsh_audit.attachments.store import AttachmentStore
 
 T = TypeVar("T")
 
@@ -126,7 +137,36 @@ def read_history(log: SessionLog, files: SessionFiles) -> SessionHistory:
     for source in files.predecessors(log.source):
         with suppress(LogError):
             older.append(open_log(source))
-    return build_history(log, older)
+    history = build_history(log, older)
+    home = _home_of(files.label)
+    return history if home is None else replace(history, attachments=read_attachments((home,)))
+
+
+def _home_of(label: str) -> Path | None:
+    """The home that a session lies in; sessions named by id lie in the default one."""
+    path = Path(label)
+    try:
+        return find_home(path if path.exists() else default_home() / label)
+    except (OSError, ValueError):
+        return None
+
+
+def read_attachments(homes: Iterable[str | Path], objects: Iterable[str | Path] = ()) -> AttachmentStore:
+    """The attachments of homes and folders that the user named.
+
+    Raises:
+        UsageError: there is nothing of the kind.
+    """
+    from dsh_audit.attachments.store import AttachmentStore
+
+    places, folders = tuple(map(Path, homes)), tuple(map(Path, objects))
+    for home in places:
+        if not is_folder(home / "attachments"):
+            raise UsageError(f"{home}: no harness home with attachments", hint="--objects names a folder of objects")
+    for folder in folders:
+        if not is_folder(folder):
+            raise UsageError(f"{folder}: no folder of objects")
+    return AttachmentStore(places, folders)
 
 
 def open_generation(files: SessionFiles, generation: int | None) -> SessionLog:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -109,17 +110,22 @@ _LOG = (
 
 @dataclass(frozen=True, slots=True)
 class DeploymentChoice:
-    """What ``--deployment``, ``--constant`` and ``--catalog`` say."""
+    """What ``--deployment``, ``--constant``, ``--catalog``, ``--home`` and ``--objects`` say."""
 
     deployment_file: str | None = None
     constants: tuple[str, ...] = ()
     catalog: str | None = None
+    homes: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
 
     def read(self) -> Deployment:
         """The deployment that they describe."""
         from dsh_audit.cli import common
 
-        return common.read_deployment(self.deployment_file, self.constants, self.catalog)
+        deployment = common.read_deployment(self.deployment_file, self.constants, self.catalog)
+        if not self.homes and not self.objects:
+            return deployment
+        return replace(deployment, attachments=common.read_attachments(self.homes, self.objects))
 
 
 _DEPLOYMENT = (
@@ -142,6 +148,22 @@ _DEPLOYMENT = (
         type=click.Path(file_okay=False),
         metavar="DIR",
         help="Installed pi-ai package, or a directory with it in node_modules, to read its model list from.",
+    ),
+    _option(
+        "--home",
+        "homes",
+        multiple=True,
+        type=click.Path(),
+        metavar="DIR",
+        help="Harness home with the images of the sessions; by default the one they lie in. Repeatable.",
+    ),
+    _option(
+        "--objects",
+        "objects",
+        multiple=True,
+        type=click.Path(),
+        metavar="DIR",
+        help="Folder of stored images, each named by the SHA-256 of its bytes. Repeatable.",
     ),
 )
 
@@ -254,6 +276,6 @@ LOGS = _collected("logs", LogChoice, (click.argument("names", metavar="LOG...", 
 ANY_LOGS = _collected("logs", LogChoice, (click.argument("names", metavar="[LOG]...", nargs=-1), *_LOG))
 """Several, or none."""
 DEPLOYMENT = _collected("deployment", DeploymentChoice, _DEPLOYMENT)
-"""``--deployment``, ``--constant``, ``--catalog``, as ``deployment``."""
+"""``--deployment``, ``--constant``, ``--catalog``, ``--home``, ``--objects``, as ``deployment``."""
 PRICES = _collected("prices", PriceChoice, _PRICES)
 """``--prices``, ``--currency``, as ``prices``."""

@@ -12,6 +12,8 @@ from dsh_audit.events import Json
 from dsh_audit.report.json import render_json
 from dsh_audit.text import ecma
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.images import PLACEHOLDER
+from dsh_audit.wire.session import SessionEncoder
 
 _PARTS = ("body", "base", "headers", "messages", "options")
 
@@ -35,6 +37,8 @@ def command(logs: LogChoice, index: int, part: str, deployment: DeploymentChoice
     To read it: dsh-audit render LOG --request N | jq . Members that no log explains, such as dsh_plugin_packages,
     are not in it; verify names them.
 
+    Where the images of a request cannot be written, --part messages shows a placeholder for each.
+
     Request headers that cannot be known (keys, user id) are null.
     """
     settings = deployment.read()
@@ -47,6 +51,12 @@ def command(logs: LogChoice, index: int, part: str, deployment: DeploymentChoice
         headers = [{"name": name, "value": value} for name, value in encoded.http_headers]
         write_output(render_json(headers), output)
         return
+    if part in ("messages", "options") and encoded.images and (encoded.body is None or encoded.problems):
+        encoded = SessionEncoder(settings).encode(rebuilt.request, encoded.protocol, PLACEHOLDER)
+        if encoded.body is not None:
+            click.echo(f"note: request {index} has placeholders for its images; it is not byte-exact", err=True)
+    elif encoded.problems:
+        raise NotReconstructibleError(f"request {index}: {'; '.join(found.what for _, found in encoded.problems)}")
     if encoded.body is None:
         reason = "; ".join(encoded.why) or "no reason is known"
         raise NotReconstructibleError(f"request {index} cannot be rebuilt to the byte: {reason}")

@@ -9,6 +9,7 @@ Source: spec session-log 9.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dsh_audit.events import Event, as_object
 from dsh_audit.finding import Finding
@@ -16,6 +17,9 @@ from dsh_audit.formats.migrate import MigrationRefusedError, migrate, same_event
 from dsh_audit.log.session_log import SessionLog
 from dsh_audit.record import dataclass
 from dsh_audit.rules import log as rules
+
+if TYPE_CHECKING:
+    from dsh_audit.attachments.store import AttachmentStore
 
 _MARKER = "session-log-deepseek/delivery-accepted"
 
@@ -38,10 +42,15 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class SessionHistory:
-    """The generations of one session, oldest first; the last one is current."""
+    """The generations of one session, oldest first; the last one is current.
+
+    Args:
+        attachments: of the home that the session lies in; None where it lies in none.
+    """
 
     generations: tuple[Generation, ...]
     findings: tuple[Finding, ...] = ()
+    attachments: AttachmentStore | None = None
 
     @property
     def current(self) -> SessionLog:

@@ -83,6 +83,18 @@ def default_home() -> Path:
     return Path(configured) if configured else Path.home() / ".dsh"
 
 
+def find_home(path: Path) -> Path | None:
+    """The home that a log lies in: the nearest folder above it with ``sessions`` on the way and attachments beside."""
+    try:
+        parents = (path.resolve() / "log").parents
+        for parent in parents[:5]:
+            if parent.name == "sessions" and (parent.parent / "attachments" / "v1").is_dir():
+                return parent.parent
+    except OSError:
+        pass
+    return None
+
+
 def is_folder(path: Path) -> bool:
     """Whether there is a directory; False, too, where nobody may look."""
     try:

@@ -85,16 +85,20 @@ class FirstDifference:
 
 @dataclass(frozen=True, slots=True)
 class UnloggedField:
-    """A top-level member after the base body that the log cannot explain.
+    """Something in a captured body that the log cannot explain: a top-level member after the base body, or a file id.
 
     Args:
-        offset: of the first byte of its name in the captured body.
+        offset: of the first byte of its name in the captured body; of a file id that of its value.
         size: bytes from there to the end of its value.
+        pointer: of a file id.
     """
 
     name: str
     offset: int
     size: int
+    pointer: str | None = None
+
+    JSON: ClassVar = "name offset size pointer?"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,20 +6,26 @@ bodies that differ are read again. Source: spec dispatch 8, wire-deepseek 9.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
 from dsh_audit.capture.exchange import BodyDigest, Exchange, Fidelity
 from dsh_audit.dispatch.model import WireCount
+from dsh_audit.events import Json
 from dsh_audit.record import dataclass
 from dsh_audit.replay.body_diff import BodyDiff, UnloggedField, Verdict, diff_body, diff_rest
 from dsh_audit.replay.pairing import Pair
 from dsh_audit.replay.pairing.matching import BodyKey, Match
 from dsh_audit.replay.rebuilt_session import RebuiltSession
 from dsh_audit.replay.session_replay import Rebuilt
+from dsh_audit.text import ecma
+from dsh_audit.text.pointer import join_pointer, locate
 from dsh_audit.text.value_diff import ValueChange
+from dsh_audit.wire.adapter import Encoded
+from dsh_audit.wire.body import Body
 from dsh_audit.wire.extensions import Extension
+from dsh_audit.wire.images import SentImage
 
 _EXACT = (Fidelity.RAW, Fidelity.TEXT)
 
@@ -36,6 +42,7 @@ class PairResult:
         diff: the comparison; None when nothing was compared.
         notes: one line each.
         size_bytes: of the replayed body with its extension fields; None where nothing was compared.
+        images: how its images went.
     """
 
     captured: str | None
@@ -45,10 +52,11 @@ class PairResult:
     diff: BodyDiff | None = None
     notes: tuple[str, ...] = ()
     size_bytes: int | None = None
+    images: tuple[SentImage, ...] = ()
 
     JSON: ClassVar = (
         "captured session_id request=rebuilt.index verdict first_difference=diff.first_difference unlogged changes "
-        "notes"
+        "notes images?"
     )
 
     @property
@@ -76,7 +84,50 @@ def judge(pair: Pair, sessions: Mapping[str, RebuiltSession]) -> PairResult:
         notes = (*pair.notes, f"{_count(wire)} sent: {wire.reason}")
         return PairResult(None, candidate.session_id, rebuilt, pair.status, None, notes)
     result = PairResult(captured, candidate.session_id, rebuilt, "not-checked", None, pair.notes)
-    return _judge_match(pair, session, result) or _judge_body(exchange, pair.alternative, session, result)
+    result = _judge_match(pair, session, result) or _judge_body(exchange, pair.alternative, session, result)
+    readings = session.readings[candidate.index]
+    return _with_images(result, readings[pair.alternative]) if readings else result
+
+
+def _with_images(result: PairResult, reading: Encoded) -> PairResult:
+    """The verdict with the file ids that were taken from the capture, and how the images went."""
+    result = replace(result, images=reading.images)
+    if result.diff is None or reading.body is None or not reading.file_ids:
+        return result
+    if result.verdict not in (Verdict.IDENTICAL, Verdict.IDENTICAL_EXCEPT_UNLOGGED, Verdict.SAME_JSON):
+        return result
+    unlogged = (*_file_ids(reading.body, reading.file_ids), *result.diff.unlogged)
+    verdict = Verdict.SAME_JSON if result.verdict == Verdict.SAME_JSON else Verdict.IDENTICAL_EXCEPT_UNLOGGED
+    return replace(result, verdict=str(verdict), diff=replace(result.diff, verdict=verdict, unlogged=unlogged))
+
+
+def _file_ids(body: Body, wanted: frozenset[str]) -> Iterator[UnloggedField]:
+    """The places of file ids in a body."""
+    texts = [ecma.stringify(ident) for ident in wanted]
+    start = 0
+    for part in body.parts():
+        if part.kind == "message" and any(text in part.data for text in texts):
+            value = ecma.parse(part.value)
+            for path in _paths(value, wanted):
+                at = locate(part.value, path) or 0
+                size = len(ecma.stringify(_value_at(value, path)))
+                yield UnloggedField("file_id", start + part.lead + at, size, join_pointer((*part.path, *path)))
+        start += len(part.data)
+
+
+def _paths(value: Json, wanted: frozenset[str], path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        if key == "file_id" and isinstance(inner, str) and inner in wanted:
+            yield (*path, key)
+        elif isinstance(inner, (dict, list)):
+            yield from _paths(inner, wanted, (*path, key))
+
+
+def _value_at(value: Json, path: tuple[str | int, ...]) -> Json:
+    for key in path:
+        value = value[key]
+    return value
 
 
 def _judge_match(pair: Pair, session: RebuiltSession, result: PairResult) -> PairResult | None:

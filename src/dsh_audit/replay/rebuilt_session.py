@@ -13,6 +13,7 @@ from dsh_audit.log.session_log import SessionLog
 from dsh_audit.record import dataclass
 from dsh_audit.replay.pairing import BodyKey, Candidate
 from dsh_audit.replay.session_replay import Rebuilt, Replay
+from dsh_audit.wire.adapter import Encoded
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.extensions import Span
 from dsh_audit.wire.session import SessionEncoder
@@ -50,13 +51,17 @@ class RebuiltSession:
     Attributes:
         bodies: for each request the body of the likeliest reading of the log, then those of the others.
         wholes: the same with extension fields; None where a request has none.
+        readings: what the bodies of a request with images are; empty for others.
+        has_images: whether any request carries images or files.
     """
 
     replay: Replay
     rebuilt: list[Rebuilt] = field(default_factory=list)
     bodies: list[tuple[Body, ...]] = field(default_factory=list)
     wholes: list[tuple[Whole | None, ...]] = field(default_factory=list)
+    readings: list[tuple[Encoded, ...]] = field(default_factory=list)
     assumed: tuple[Used, ...] = ()
+    has_images: bool = False
 
     @property
     def log(self) -> SessionLog:
@@ -99,19 +104,34 @@ class RebuiltSession:
         is_touched = False
         for row in rows:
             encoded = self.replay.claimed(encoder.encode(row.request), row.request.dispatch, row.log)
-            bodies = encoded.body, *(encoder.encode(other).body for other in row.others)
-            is_touched = is_touched or any(used.name in names for used in row.encoded.unlogged)
+            readings = _read(encoder, row, encoded)
+            is_named = any(used.name in names for used in row.encoded.unlogged)
+            is_touched = is_touched or is_named or (not names and bool(encoder.image_forms(row.request)))
             if is_touched:
                 self.rebuilt[row.index] = replace(row, encoded=encoded)
-                self.bodies[row.index], self.wholes[row.index] = _known(self.rebuilt[row.index], bodies)
+                self._enter(self.rebuilt[row.index], readings)
 
     def take(self, rebuilt: Rebuilt) -> None:
         """Enter the next request of the replay."""
-        others = (self.replay.encoder.encode(other).body for other in rebuilt.others)
-        bodies, wholes = _known(rebuilt, (rebuilt.encoded.body, *others))
         self.rebuilt.append(rebuilt)
-        self.bodies.append(bodies)
-        self.wholes.append(wholes)
+        self.bodies.append(())
+        self.wholes.append(())
+        self.readings.append(())
+        self.has_images = self.has_images or bool(self.replay.encoder.image_forms(rebuilt.request))
+        self._enter(rebuilt, _read(self.replay.encoder, rebuilt, rebuilt.encoded))
+
+    def learn(self, deployment: Deployment) -> None:
+        """Write all bodies again for a deployment that more is known of, from the first request with images on."""
+        self.replay.deployment = replace(deployment, attachments=self.replay.deployment.attachments)
+        for _, group in groupby(self.rebuilt, key=lambda rebuilt: rebuilt.log):
+            self._encode_again(list(group), set())
+
+    def _enter(self, rebuilt: Rebuilt, readings: list[Encoded]) -> None:
+        known = [reading for reading in readings if reading.body is not None]
+        bodies = tuple(reading.body for reading in known if reading.body is not None)
+        self.bodies[rebuilt.index] = bodies
+        self.wholes[rebuilt.index] = tuple(_whole(rebuilt, body) for body in bodies)
+        self.readings[rebuilt.index] = tuple(known) if any(reading.images for reading in known) else ()
 
 
 def rebuild(history: SessionHistory, deployment: Deployment, through: int | None) -> RebuiltSession:
@@ -122,10 +142,16 @@ def rebuild(history: SessionHistory, deployment: Deployment, through: int | None
     return session
 
 
-def _known(rebuilt: Rebuilt, bodies: Iterable[Body | None]) -> tuple[tuple[Body, ...], tuple[Whole | None, ...]]:
-    """The bodies that are known, and each with its extension fields."""
-    known = tuple(body for body in bodies if body is not None)
-    return known, tuple(_whole(rebuilt, body) for body in known)
+def _read(encoder: SessionEncoder, rebuilt: Rebuilt, encoded: Encoded) -> list[Encoded]:
+    """The wire forms of every reading that the log leaves, likeliest first; equal bodies once."""
+    found: dict[object, Encoded] = {}
+    for request in (rebuilt.request, *rebuilt.others):
+        forms = encoder.image_forms(request)
+        own = encoded if request is rebuilt.request else encoder.encode(request)
+        for one in (encoder.encode(request, form=form) for form in forms) if forms else (own,):
+            key = None if one.body is None or not forms else BodyKey.of(one.body)
+            found.setdefault(key or len(found), one)
+    return list(found.values())
 
 
 def _whole(rebuilt: Rebuilt, body: Body) -> Whole | None:

@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 from dsh_audit.deployment import Used
 from dsh_audit.dispatch.model import WireCount
+from dsh_audit.events import Json
 from dsh_audit.record import dataclass
 from dsh_audit.replay.session_replay import Rebuilt
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.images import SentImage
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class SentRequest:
         body: as sent, extension fields included: ``bytes(body)``, ``len(body)``, ``body.sha256()``; None where it
             cannot be rebuilt.
         rebuilt: the request in full: messages, tools, settings, HTTP headers.
+        failure: what ended a failed one, as logged: code, status, message.
+        images: how often each message shows which image, and how it was sent.
     """
 
     index: int
@@ -53,10 +57,12 @@ class SentRequest:
     unlogged: tuple[Used, ...]
     body: Body | None
     rebuilt: Rebuilt = field(repr=False, compare=False)
+    failure: Json = None
+    images: tuple[SentImage, ...] = ()
 
     JSON: ClassVar = (
         "index kind turn step attempt prefix_seq generation provider model protocol wire outcome retry_of recomputed "
-        "settled_seq claim why unlogged body=digest"
+        "settled_seq claim why unlogged body=digest failure? images?"
     )
 
     @property
@@ -90,4 +96,6 @@ def build_sent(rebuilt: Rebuilt) -> SentRequest:
         unlogged=(*encoded.unlogged, *(() if extension is None else extension.used)),
         body=None if extension is None else extension.body,
         rebuilt=rebuilt,
+        failure=dispatch.failure,
+        images=encoded.images,
     )

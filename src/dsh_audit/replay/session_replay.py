@@ -16,6 +16,7 @@ from dsh_audit.log.session_log import EventReader, SessionLog
 from dsh_audit.projection.rejection import ProjectionError
 from dsh_audit.projection.state import SessionState
 from dsh_audit.record import dataclass
+from dsh_audit.replay.image_problems import ImageProblems
 from dsh_audit.request.neutral import Request, build_requests
 from dsh_audit.rules import log as rules
 from dsh_audit.wire.adapter import Encoded
@@ -80,9 +81,12 @@ class Replay:
     findings: list[Finding] = field(default_factory=list)
     reader: EventReader = field(init=False)
     encoder: SessionEncoder = field(init=False)
+    _images: ImageProblems = field(default_factory=ImageProblems)
 
     def __post_init__(self) -> None:
         self.reader = self.history.current.events(self.through)
+        if self.deployment.attachments is None and self.history.attachments is not None:
+            self.deployment = replace(self.deployment, attachments=self.history.attachments)
 
     def __iter__(self) -> Iterator[Rebuilt]:
         index = 0
@@ -92,7 +96,7 @@ class Replay:
             for prepared in self._dispatches(generation):
                 yield self._rebuild(index, prepared, generation, extensions)
                 index += 1
-        self.findings = [*self.history.findings, *self.findings]
+        self.findings = [*self.history.findings, *self.findings, *self._images.findings(self.history.current)]
 
     def _dispatches(self, generation: Generation) -> Iterator[Prepared]:
         log = generation.log
@@ -122,6 +126,7 @@ class Replay:
         log = generation.log
         requests = build_requests(prepared, log.session_header)
         encoded = self.claimed(self.encoder.encode(requests[0]), prepared.dispatch, log)
+        self._images.see(index, encoded)
         return Rebuilt(index, requests[0], encoded, log, extensions, requests[1:])
 
     def claimed(self, encoded: Encoded, dispatch: Dispatch, log: SessionLog) -> Encoded:

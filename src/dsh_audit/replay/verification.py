@@ -18,6 +18,7 @@ from dsh_audit.replay.body_diff import Verdict, diff_body
 from dsh_audit.replay.judge import PairResult, judge
 from dsh_audit.replay.pairing import Pair, Seen, pair_exchanges
 from dsh_audit.replay.rebuilt_session import RebuiltSession, rebuild
+from dsh_audit.replay.shown_images import learn_images
 from dsh_audit.rules import wire as rules
 from dsh_audit.text import ecma
 from dsh_audit.text.to_json import to_json
@@ -77,6 +78,10 @@ def verify(
         session = rebuild(history, deployment, through)
         found += session.replay.findings
         found += _keep_longest(sessions, session)
+    if any(session.has_images for session in sessions.values()):
+        deployment = learn_images(deployment, exchanges)
+        for session in sessions.values():
+            session.learn(deployment)
     results = _pair_and_learn(exchanges, sessions)
     found += [finding for archive in archives for finding in archive.findings]
     found += [finding for result in results for finding in _findings(result, sessions)]

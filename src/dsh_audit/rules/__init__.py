@@ -1,9 +1,9 @@
 """Every finding code, one module a family; ``RULES`` lists them once."""
 
 from dsh_audit.finding import Rule
-from dsh_audit.rules import cache, capture, diff, drift, golden, lint, log, uploads, wire
+from dsh_audit.rules import attachments, cache, capture, diff, drift, golden, lint, log, uploads, wire
 
-_FAMILIES = (log, lint, capture, wire, drift, cache, uploads, golden, diff)
+_FAMILIES = (log, lint, attachments, capture, wire, drift, cache, uploads, golden, diff)
 
 RULES: dict[str, Rule] = {
     rule.code: rule

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, Protocol
 
+from dsh_audit.attachments.checks import Problem
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.images import ImageWriter, SentImage
 
 Claim = Literal["bytes", "json", "logical", "none"]
 """The strongest comparison the evidence allows: exact bytes, JSON value, logical request, nothing."""
@@ -31,6 +33,9 @@ class Encoded:
         unlogged: values that are not in the log and went into the body or its headers.
         url_path: path of the request below the host.
         http_headers: names in the order sent, values where they are predictable, else None.
+        images: what it carries of images.
+        file_ids: those in the body that only a capture shows.
+        problems: what is wrong with stored images that it refers to, by digest.
     """
 
     protocol: str
@@ -40,6 +45,9 @@ class Encoded:
     unlogged: tuple[Used, ...] = ()
     url_path: str | None = None
     http_headers: tuple[tuple[str, str | None], ...] = ()
+    images: tuple[SentImage, ...] = ()
+    file_ids: frozenset[str] = frozenset()
+    problems: tuple[tuple[str, Problem], ...] = ()
 
 
 @dataclass(slots=True)
@@ -50,11 +58,13 @@ class UnloggedInputs:
         deployment: what the user told.
         used: what was taken so far.
         assumed: values by name that a capture has proven; each takes the place of a default.
+        images: writes the images and files of the request; None where it holds none.
     """
 
     deployment: Deployment
     used: list[Used] = field(default_factory=list)
     assumed: Mapping[str, Used] = field(default_factory=dict)
+    images: ImageWriter | None = None
 
     def take(self, used: Used) -> Used:
         """Record a value, or what was assumed in the place of a default, and hand it on."""

@@ -21,9 +21,22 @@ from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, UnloggedInputs
 from dsh_audit.wire.body import Body, PartRun
+from dsh_audit.wire.chat_images import ChatImages
+from dsh_audit.wire.images import ImageWriter
 from dsh_audit.wire.instruction import instruction
 from dsh_audit.wire.learned import LearnedEfforts, default_effort
-from dsh_audit.wire.parts import END, Kind, Part, PartMemory, close_list, element, member, open_list
+from dsh_audit.wire.parts import (
+    END,
+    Kind,
+    Part,
+    PartMemory,
+    Piece,
+    close_list,
+    element,
+    member,
+    merged_element,
+    open_list,
+)
 from dsh_audit.wire.protocol import CHAT
 
 _SETTINGS = (("temperature", "temperature"), ("maxTokens", "max_tokens"), ("stop", "stop"))
@@ -38,8 +51,7 @@ class ChatEncoder:
 
     def __init__(self) -> None:
         self._surface: Surface | None = None
-        self._run = PartRun()
-        self._first_index = 0
+        self._messages = _Messages(0, None)
         self._tools: tuple[int | None, tuple[Part, ...]] = (None, ())
         self._efforts = LearnedEfforts()
         self._memory = PartMemory()
@@ -51,25 +63,25 @@ class ChatEncoder:
         tail = tuple(self._tail(request, inputs))
         first_index = len(head) - 2
         if request.messages is None:
-            run, count = self._step_messages(request.snapshot.surface, first_index)
+            messages = self._step_messages(request.snapshot.surface, first_index, inputs.images)
         else:
-            run = PartRun()
-            _append(run, [*request.messages, *instruction(request, inputs)], first_index)
-            count = len(run)
-        body = Body(head, run, count, tail)
+            messages = _Messages(first_index, inputs.images)
+            messages.push([*request.messages, *instruction(request, inputs)])
+        body = Body(head, messages.run, len(messages.run), (*messages.open_parts(), *tail))
         return Encoded(CHAT, "bytes", body, (), (), "/chat/completions", _http_headers(request, inputs))
 
-    def _step_messages(self, surface: Surface, first_index: int) -> tuple[PartRun, int]:
-        """Parts of the surface's messages: those of the last request, extended where it only grew."""
+    def _step_messages(self, surface: Surface, first_index: int, images: ImageWriter | None) -> _Messages:
+        """The surface's messages: those of the last request, extended where it only grew."""
         start = 0
-        if self._surface is not None and surface.extends(self._surface) and first_index == self._first_index:
+        is_longer = self._surface is not None and surface.extends(self._surface)
+        if is_longer and self._surface is not None and self._messages.continues(first_index, images):
             start = len(self._surface)
         else:
-            self._run, self._first_index = PartRun(), first_index
+            self._messages = _Messages(first_index, images)
         self._surface = None
-        _append(self._run, derive_nodes(surface[start:], surface.marks), first_index)
+        self._messages.push(derive_nodes(surface[start:], surface.marks))
         self._surface = surface
-        return self._run, len(self._run)
+        return self._messages
 
     def _head(self, request: Request) -> tuple[Part, ...]:
         """Model, opening bracket and, before format 3, the system message."""
@@ -136,19 +148,64 @@ def _encode_tool(tool: Json) -> bytes:
     return b'{"type":"function","function":' + ecma.stringify(function) + b"}"
 
 
-def _append(run: PartRun, messages: Iterable[DerivedMessage], first_index: int) -> None:
-    for derived in messages:
-        for role, encoded in encode_message(derived.message):
-            index = first_index + len(run)
-            kind: Kind = "system" if index == 0 and role == "system" else "message"
-            run.append(element("messages", index, encoded, role, derived.seq, kind))
+class _Messages:
+    """The parts of the messages of one request, or of ever longer ones.
+
+    Args:
+        images: writes what is no text; None where there is none.
+    """
+
+    def __init__(self, first_index: int, images: ImageWriter | None) -> None:
+        self.run = PartRun()
+        self._first_index = first_index
+        self._offloaded = None if images is None else images.offloaded
+        self._images = None if images is None else ChatImages(images)
+        if images is not None:
+            images.start()
+
+    def continues(self, first_index: int, images: ImageWriter | None) -> bool:
+        """Whether a longer history of such a request continues these messages; the next ones are then written by it."""
+        offloaded = None if images is None else images.offloaded
+        if (first_index, offloaded) != (self._first_index, self._offloaded):
+            return False
+        if images is not None and self._images is not None:
+            images.follow(self._images.writer)
+            self._images.writer = images
+        return True
+
+    def push(self, messages: Iterable[DerivedMessage]) -> None:
+        """Take further messages."""
+        for derived in messages:
+            message = derived.message if self._images is None else self._images.writer.project(derived.message)
+            for role, encoded in encode_message(message, self._images, derived.seq):
+                if role != "tool" and self._images is not None:
+                    for part in self._attached(self._images.taken()):
+                        self.run.append(part)
+                index = self._first_index + len(self.run)
+                kind: Kind = "system" if index == 0 and role == "system" else "message"
+                self.run.append(element("messages", index, encoded, role, derived.seq, kind))
+
+    def open_parts(self) -> tuple[Part, ...]:
+        """What stands behind the run for now."""
+        return () if self._images is None else tuple(self._attached(self._images.waiting()))
+
+    def _attached(self, items: list[Piece]) -> Iterator[Part]:
+        """The message with the images of the tool results before it."""
+        if items:
+            index = self._first_index + len(self.run)
+            yield merged_element("messages", index, b'{"role":"user","content":[', items, b"]}", "user")
 
 
-def encode_message(message: dict[str, Json]) -> Iterator[tuple[str, bytes]]:
-    """The wire messages of one harness message, text path; each a role and one JSON object.
+def encode_message(
+    message: dict[str, Json], images: ChatImages | None = None, seq: int | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """The wire messages of one harness message; each a role and one JSON object.
+
+    Args:
+        images: where the request holds images.
 
     Raises:
-        CannotEncodeError: the message holds an image or a file.
+        CannotEncodeError: the message holds an image or a file, and nobody writes it.
     """
     role, content = message["role"], message["content"]
     if role == "assistant":
@@ -156,18 +213,19 @@ def encode_message(message: dict[str, Json]) -> Iterator[tuple[str, bytes]]:
     elif role == "system":
         yield role, b'{"role":"system","content":' + ecma.stringify(_text(content)) + b"}"
     elif role == "tool":
-        yield role, _encode_result(message)
+        yield role, _encode_result(message, images, seq)
     else:
         results = [block for block in content if block["type"] == "tool-result"]
-        text = _text(content)
-        if text or not results:
-            yield "user", b'{"role":"user","content":' + ecma.stringify(text) + b"}"
+        own = None if images is None else images.user_content([b for b in content if b["type"] != "tool-result"])
+        text = "" if own is not None else _text(content)
+        if own is not None or text or not results:
+            yield "user", b'{"role":"user","content":' + (own or ecma.stringify(text)) + b"}"
         for block in results:
-            yield "tool", _encode_result(block)
+            yield "tool", _encode_result(block, images, seq)
 
 
-def _encode_result(block: dict[str, Json]) -> bytes:
-    text = _result_text(block["content"]) or _NO_OUTPUT
+def _encode_result(block: dict[str, Json], images: ChatImages | None, seq: int | None) -> bytes:
+    text = _result_text(block["content"]) or _NO_OUTPUT if images is None else images.result_text(block["content"], seq)
     ident = ecma.stringify(block["toolCallId"])
     return b'{"role":"tool","tool_call_id":' + ident + b',"content":' + ecma.stringify(text) + b"}"
 
@@ -192,7 +250,7 @@ def _encode_call(block: dict[str, Json]) -> bytes:
 def _text(content: list[Json]) -> str:
     for block in content:
         if block["type"] in ("image", "file"):
-            raise CannotEncodeError(f"a message holds {_article(block['type'])}, which is not reproduced yet")
+            raise CannotEncodeError(f"{_article(block['type'])} stands where the adapter takes none", "none")
     return ecma.join(block["text"] for block in content if block["type"] == "text")
 
 

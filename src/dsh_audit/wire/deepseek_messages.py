@@ -22,6 +22,7 @@ from dsh_audit.request.neutral import Request
 from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import Encoded, UnloggedInputs
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.images import ImageWriter
 from dsh_audit.wire.instruction import instruction
 from dsh_audit.wire.learned import LearnedEfforts, default_effort
 from dsh_audit.wire.messages_blocks import encode_tool, fails_locally
@@ -36,6 +37,7 @@ DEFAULT_MAX_TOKENS = 256000
 _STREAM, _OPEN = member("stream", b"true"), open_list("messages")
 _OPEN_TOOLS, _CLOSE_TOOLS = open_list("tools"), close_list("tools")
 _EFFORTS = ("off", "low", "high", "max")
+_FILES_BETA = "files-api-2025-04-14"
 _TOOL_CHANGES_BETA = "mid-conversation-tool-changes-2026-07-01"
 
 
@@ -54,26 +56,33 @@ class MessagesEncoder:
         route = route_of(request, inputs)
         mode = self._tools.mode(request, inputs)
         if request.messages is None:
-            messages, projection = self._step_messages(request, route, mode)
+            messages, projection = self._step_messages(request, route, mode, inputs)
         else:
             messages, projection = self._call_messages(request, route, mode, inputs)
         count, array_tail = messages.view()
         tail = (*array_tail, *self._envelope(request, inputs, messages, projection))
         model = self._memory.keep(member("model", ecma.stringify(request.model), request.tools_seq, first=True))
         body = Body((model, _STREAM, _OPEN), messages.run, count, tail)
-        http_headers = _http_headers(request, inputs, has_tool_changes=messages.has_tool_changes)
+        has_files = inputs.images is not None and inputs.images.has_file_ids
+        betas = [_FILES_BETA] * has_files + [_TOOL_CHANGES_BETA] * messages.has_tool_changes
+        http_headers = _http_headers(request, inputs, betas)
         return Encoded(MESSAGES, "bytes", body, (), (), "/v1/messages", http_headers)
 
-    def _step_messages(self, request: Request, route: Route, mode: ToolMode) -> tuple[MessagesFold, ToolProjection]:
+    def _step_messages(
+        self, request: Request, route: Route, mode: ToolMode, inputs: UnloggedInputs
+    ) -> tuple[MessagesFold, ToolProjection]:
         surface = request.snapshot.surface
         steps = self._steps
         is_longer = steps is not None and steps.surface is not None and surface.extends(steps.surface)
-        if steps is None or not is_longer or steps.messages.route != route:
-            steps = _StepMessages(route)
+        is_alike = steps is not None and (steps.messages.route, steps.has_images) == (route, inputs.images is not None)
+        if steps is None or not is_longer or not is_alike:
+            steps = _StepMessages(route, inputs.images)
+        else:
+            steps.messages.continue_with(inputs.images)
         steps.note(surface)
         projection = self._tools.project(request, mode, steps.developers)
         if not steps.agrees(projection):
-            steps = _StepMessages(route)
+            steps = _StepMessages(route, inputs.images)
             steps.note(surface)
         steps.push(projection)
         self._steps = steps
@@ -86,7 +95,7 @@ class MessagesEncoder:
         derived = [*(request.messages or ()), *instruction(request, inputs)]
         developers = frozenset(item.seq for item in derived if item.message["role"] == "developer")
         projection = self._tools.project(request, mode, developers)
-        messages = MessagesFold(route)
+        messages = MessagesFold(route, inputs.images)
         messages.push(derived, projection.blocks)
         return messages, projection
 
@@ -127,13 +136,18 @@ class MessagesEncoder:
 class _StepMessages:
     """The messages of a surface that grows, with the developer messages they hold."""
 
-    def __init__(self, route: Route) -> None:
-        self.messages = MessagesFold(route)
+    def __init__(self, route: Route, images: ImageWriter | None) -> None:
+        self.messages = MessagesFold(route, images)
         self.surface: Surface | None = None
         self.developers: set[int] = set()
         self._pushed = 0
         self._projection: ToolProjection | None = None
         self._written: list[int] = []
+
+    @property
+    def has_images(self) -> bool:
+        """Whether images are written."""
+        return self.messages.images is not None
 
     def note(self, surface: Surface) -> None:
         """Find the developer messages among the nodes not seen yet."""
@@ -273,9 +287,7 @@ def _system(request: Request, messages: MessagesFold) -> tuple[str, int | None]:
     return "\n\n".join(texts), seq if text else request.system_seq
 
 
-def _http_headers(
-    request: Request, inputs: UnloggedInputs, *, has_tool_changes: bool
-) -> tuple[tuple[str, str | None], ...]:
+def _http_headers(request: Request, inputs: UnloggedInputs, betas: list[str]) -> tuple[tuple[str, str | None], ...]:
     """Names in the order sent; the key and the user id are never known. Source: spec wire-deepseek 5.5."""
     deployment = inputs.deployment
     version = inputs.take(deployment.harness_version(request.format_version)).value
@@ -288,8 +300,8 @@ def _http_headers(
         ("x-api-key", None),
         ("anthropic-version", "2023-06-01"),
     ]
-    if has_tool_changes:
-        headers.append(("anthropic-beta", _TOOL_CHANGES_BETA))
+    if betas:
+        headers.append(("anthropic-beta", ",".join(betas)))
     headers.append(("x-deepseek-harness-user-id", deployment.look_up("harness", "user_id")))
     if request.session_header.id:
         headers.append(("x-deepseek-harness-session-id", request.session_header.id))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dsh_audit.events import Json
 from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import CannotEncodeError
+from dsh_audit.wire.images import ImageWriter
 from dsh_audit.wire.replay_signatures import read_signatures
 
 
@@ -20,10 +21,11 @@ def encode_text(text: str) -> bytes:
     return b'{"type":"text","text":' + ecma.stringify(text) + b"}"
 
 
-def encode_input(blocks: Sequence[Json], *, strict: bool) -> Iterator[bytes]:
+def encode_input(blocks: Sequence[Json], images: ImageWriter | None, *, strict: bool) -> Iterator[bytes]:
     """Blocks of user or tool content; empty texts are left out.
 
     Args:
+        images: where the request holds images.
         strict: 0.1.6, which refuses reasoning and tool calls here; later releases leave them out.
     """
     for block in blocks:
@@ -31,16 +33,27 @@ def encode_input(blocks: Sequence[Json], *, strict: bool) -> Iterator[bytes]:
         if kind == "text":
             if block["text"]:
                 yield encode_text(block["text"])
-        elif kind in ("image", "file"):
-            article = "an image" if kind == "image" else "a file"
-            raise CannotEncodeError(f"a message holds {article}, which is not reproduced yet")
+        elif kind == "image" and images is not None:
+            handle = images.handle(block)
+            if handle is not None:
+                yield encode_text(handle)
+            yield _encode_image(block, images)
         elif strict or kind not in ("reasoning", "tool-call"):
             raise fails_locally(f"Messages has no {kind} block in user or tool content")
 
 
-def encode_result(block: dict[str, Json], *, strict: bool) -> bytes:
+def _encode_image(block: dict[str, Json], images: ImageWriter) -> bytes:
+    if images.form.carrier == "file":
+        source = b'{"type":"file","file_id":' + ecma.stringify(images.file_id(block)) + b"}"
+    else:
+        media_type, data = images.data(block)
+        source = b'{"type":"base64","media_type":' + ecma.stringify(media_type) + b',"data":"' + data + b'"}'
+    return b'{"type":"image","source":' + source + b"}"
+
+
+def encode_result(block: dict[str, Json], images: ImageWriter | None, *, strict: bool) -> bytes:
     """A tool result: a v4 tool message, or the ``tool-result`` block of earlier formats."""
-    content = b",".join(encode_input(block["content"], strict=strict))
+    content = b",".join(encode_input(block["content"], images, strict=strict))
     encoded = b'{"type":"tool_result","tool_use_id":' + ecma.stringify(block["toolCallId"])
     encoded += b',"content":[' + content + b"]"
     if "isError" in block:

@@ -16,6 +16,7 @@ from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
 from dsh_audit.wire.adapter import CannotEncodeError
 from dsh_audit.wire.body import PartRun
+from dsh_audit.wire.images import ImageWriter
 from dsh_audit.wire.messages_blocks import (
     encode_assistant,
     encode_input,
@@ -51,10 +52,12 @@ class MessagesFold:
     Attributes:
         system: joined text of the system message that became the top-level system text, with its seq.
         has_tool_changes: a tool-change block was written or is queued.
+        images: writes what is no text; None where there is none.
     """
 
-    def __init__(self, route: Route) -> None:
+    def __init__(self, route: Route, images: ImageWriter | None = None) -> None:
         self.route = route
+        self.images = images
         self.run = PartRun()
         self.system: tuple[str, int | None] = ("", None)
         self.has_tool_changes = False
@@ -67,6 +70,12 @@ class MessagesFold:
         self._calls: set[str] = set()
         self._unanswered: set[str] = set()
 
+    def continue_with(self, images: ImageWriter | None) -> None:
+        """Let the writer of the next request write what follows."""
+        if images is not None and self.images is not None:
+            images.follow(self.images)
+            self.images = images
+
     def push(self, messages: Iterable[DerivedMessage], blocks: Mapping[int, Sequence[Json]]) -> None:
         """Take further messages; after a failure they have no effect, because every later call fails too.
 
@@ -77,7 +86,8 @@ class MessagesFold:
             return
         try:
             for derived in messages:
-                self._take(derived.seq, derived.message, blocks)
+                message = derived.message if self.images is None else self.images.project(derived.message)
+                self._take(derived.seq, message, blocks)
         except CannotEncodeError as error:
             self._failure = error
 
@@ -131,7 +141,7 @@ class MessagesFold:
             if legacy and block.get("type") == "tool-result":
                 self._take_result(seq, block)
                 continue
-            for encoded in encode_input((block,), strict=legacy):
+            for encoded in encode_input((block,), self.images, strict=legacy):
                 self._open("user")
                 self._hold(self._others, encoded, seq)
 
@@ -139,7 +149,7 @@ class MessagesFold:
         if block["toolCallId"] not in self._unanswered:
             raise fails_locally("a tool result without a call in the answer before it")
         self._unanswered.remove(block["toolCallId"])
-        self._hold(self._results, encode_result(block, strict=self.route.legacy), seq)
+        self._hold(self._results, encode_result(block, self.images, strict=self.route.legacy), seq)
 
     def _take_assistant(self, seq: int, message: dict[str, Json]) -> None:
         encoded = list(encode_assistant(message, self.route.model))

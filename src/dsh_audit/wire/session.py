@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dsh_audit.deployment import Deployment, Used
@@ -11,10 +11,22 @@ from dsh_audit.request.neutral import Request
 from dsh_audit.wire import deepseek_messages
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, Encoder, UnloggedInputs
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.image_forms import (
+    ImageScan,
+    RequestImages,
+    capture_ids,
+    check_images,
+    image_forms,
+    make_writer,
+    used_in_form,
+)
+from dsh_audit.wire.images import ImageForm, ImagesUnknownError, ImageWriter, sent_images
 from dsh_audit.wire.parts import object_parts
 from dsh_audit.wire.protocol import MESSAGES, Choice, ProtocolChooser, protocol_alternatives
 from dsh_audit.wire.protocols import PROTOCOLS
 from dsh_audit.wire.shapes import ShapeGuard
+
+UNKNOWN_FORM = "the log does not say whether images were sent as uploaded files or inline; {} is assumed"
 
 
 class SessionEncoder:
@@ -28,20 +40,22 @@ class SessionEncoder:
     def __init__(self, deployment: Deployment, assumed: Iterable[Used] = ()) -> None:
         self.deployment = deployment
         self._assumed: dict[str, Used] = {used.name: used for used in assumed}
-        self._encoders: dict[str, Encoder] = {}
+        self._encoders: dict[tuple[str, ImageForm | None], Encoder] = {}
         self._protocols = ProtocolChooser()
         self._guard = ShapeGuard()
+        self._scan = ImageScan()
 
     @property
     def assumed(self) -> Mapping[str, Used]:
         """Values in use that a capture gave."""
         return self._assumed
 
-    def encode(self, request: Request, protocol: str | None = None) -> Encoded:
+    def encode(self, request: Request, protocol: str | None = None, form: ImageForm | None = None) -> Encoded:
         """The wire form of a request with its claim; what cannot be written says why.
 
         Args:
             protocol: where the caller knows better, e.g. of a request made before the log was migrated.
+            form: of its images; the likeliest one that can be written when None.
         """
         inputs = UnloggedInputs(self.deployment, assumed=self._assumed)
         if request.why_not:
@@ -52,7 +66,9 @@ class SessionEncoder:
         choice = Choice(protocol) if protocol is not None else self._protocols.choose(request, inputs)
         try:
             self._guard.check(request)
-            encoded = self._encoder(choice.protocol).encode(request, inputs)
+            images = self._scan.of(request)
+            encode = self._encode_images if images else self._encode_text
+            encoded = encode(request, choice.protocol, inputs, images, form)
         except CannotEncodeError as error:
             return Encoded(choice.protocol, error.claim, None, (error.reason,), tuple(inputs.used))
         except ShapeError as error:
@@ -88,9 +104,76 @@ class SessionEncoder:
     def _with(self, assumed: Iterable[Used]) -> SessionEncoder:
         return SessionEncoder(self.deployment, (*self._assumed.values(), *assumed))
 
-    def _encoder(self, protocol: str) -> Encoder:
-        if protocol not in self._encoders:
+    def image_forms(self, request: Request) -> list[ImageForm]:
+        """The forms in which a request can have carried its images, likeliest first; none where it has none."""
+        if request.why_not or request.purpose == "web-search":
+            return []
+        try:
+            self._guard.check(request)
+            images = self._scan.of(request)
+            protocol = self._protocols.choose(request, UnloggedInputs(self.deployment, assumed=self._assumed)).protocol
+            return image_forms(request, images, self.deployment, is_pi=_is_pi(protocol)) if images else []
+        except ShapeError:
+            return []
+
+    def _encode_text(
+        self, request: Request, protocol: str, inputs: UnloggedInputs, _images: RequestImages, _form: ImageForm | None
+    ) -> Encoded:
+        return self._encoder(protocol, None).encode(request, inputs)
+
+    def _encode_images(
+        self, request: Request, protocol: str, inputs: UnloggedInputs, images: RequestImages, form: ImageForm | None
+    ) -> Encoded:
+        """The request in one form of its images; without one, in the likeliest that can be written."""
+        is_pi = _is_pi(protocol)
+        forms = image_forms(request, images, self.deployment, is_pi=is_pi)
+        reasons: dict[str, None] = {}
+        failed: ImageWriter | None = None
+        for one in forms if form is None else (form,):
+            inputs.images = writer = make_writer(request, images, self.deployment, one, is_pi=is_pi)
+            check_images(images, writer)
+            try:
+                encoded = self._encoder(protocol, one).encode(request, inputs)
+            except ImagesUnknownError as error:
+                self._encoders.pop((protocol, one), None)
+                reasons.setdefault(str(error))
+                failed = failed or writer
+                continue
+            return self._claimed(encoded, inputs, images, writer, forms if form is None else [form])
+        assert failed is not None
+        return self._claimed(Encoded(protocol, "logical", None, tuple(reasons)), inputs, images, failed, forms)
+
+    def _claimed(
+        self,
+        encoded: Encoded,
+        inputs: UnloggedInputs,
+        images: RequestImages,
+        writer: ImageWriter,
+        forms: Sequence[ImageForm],
+    ) -> Encoded:
+        """The request with what is known of its images, and the claim that the open forms leave."""
+        for used in used_in_form(writer.form, self.deployment):
+            inputs.take(used)
+        carriers = {other.carrier for other in forms if other.carrier != "text" or len(forms) == 1}
+        encoded = replace(
+            encoded,
+            images=tuple(sent_images(images.occurrences, writer.offloaded, carriers)),
+            file_ids=capture_ids(images, writer),
+            problems=tuple(writer.problems.items()),
+        )
+        if len(carriers) < 2 or not images.occurrences or encoded.body is None:
+            return encoded
+        why = UNKNOWN_FORM.format("as files" if writer.form.carrier == "file" else "inline")
+        return replace(encoded, claim="logical", why=(why, *encoded.why))
+
+    def _encoder(self, protocol: str, form: ImageForm | None) -> Encoder:
+        key = protocol, form
+        if key not in self._encoders:
             if protocol not in PROTOCOLS:
                 raise CannotEncodeError(f"protocol {protocol} is not reproduced", "logical")
-            self._encoders[protocol] = PROTOCOLS[protocol].encoder()
-        return self._encoders[protocol]
+            self._encoders[key] = PROTOCOLS[protocol].encoder()
+        return self._encoders[key]
+
+
+def _is_pi(protocol: str) -> bool:
+    return protocol in PROTOCOLS and PROTOCOLS[protocol].adapter == "llm-pi-ai"
