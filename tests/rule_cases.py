@@ -156,6 +156,10 @@ def record(**members: Any) -> bytes:
     return json.dumps({"method": "POST", "url": "/v1/chat/completions", "body": BODY.decode()} | members).encode()
 
 
+def added_members() -> bytes:
+    return record(body=json.loads(BODY) | {"litellm_call_id": "c"})
+
+
 def meta(data: bytes) -> Make:
     """Another meta file of the second request."""
     return verified(lambda folder, _: (folder / "0001.meta.json").write_bytes(data))

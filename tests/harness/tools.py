@@ -13,11 +13,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.harness.runtimes import cache_root
 
 MITMPROXY = "mitmproxy==12.3.1" if sys.version_info >= (3, 12) else "mitmproxy==11.0.2"
 VCRPY = "vcrpy==9.4.2"
+CLAUDE_TAP = "claude-tap==0.1.146"
 
 
 class ToolUnavailableError(RuntimeError):
@@ -64,24 +66,37 @@ def _install(target: Path, requirements: tuple[str, ...]) -> None:
 def mitmdump(upstream: int, flows: Path, *options: str) -> Iterator[int]:
     """mitmdump as a reverse proxy before a loopback port, writing a flow file; gives the port it listens on."""
     program = ensure_tool("mitmproxy", MITMPROXY) / "mitmdump"
-    port = _free_port()
+    port = free_port()
     with tempfile.TemporaryDirectory(prefix="dsh-audit-mitm-") as confdir:
-        argv = [str(program), "--quiet", "--mode", f"reverse:http://127.0.0.1:{upstream}", "--listen-host", "127.0.0.1"]
+        argv = [str(program), "--mode", f"reverse:http://127.0.0.1:{upstream}", "--listen-host", "127.0.0.1"]
         argv += ["--listen-port", str(port), "-w", str(flows), "--set", f"confdir={confdir}", *options]
         environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": confdir, "LANG": "C.UTF-8"}
-        with subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL) as process:
+        with running(argv, environment, port):
+            yield port
+
+
+@contextlib.contextmanager
+def running(argv: list[str], environment: dict[str, str], port: int, cwd: Path | None = None) -> Iterator[list[str]]:
+    """A server on a port; gives the lines it said, complete once it was interrupted."""
+    said: list[str] = []
+    with tempfile.TemporaryFile() as output:
+        streams: Any = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
+        with subprocess.Popen(argv, env=environment, cwd=cwd, **streams) as process:
             try:
                 _wait_for(port, process)
-                yield port
+                yield said
             finally:
                 process.send_signal(signal.SIGINT)
                 try:
                     process.wait(30)
                 except subprocess.TimeoutExpired:
                     process.kill()
+                output.seek(0)
+                said += output.read().decode("utf-8", "replace").splitlines()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of the loopback address that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
@@ -92,4 +107,4 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         time.sleep(0.1)
-    raise ToolUnavailableError("mitmdump did not start")
+    raise ToolUnavailableError("the server did not start")

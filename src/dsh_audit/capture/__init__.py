@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from dsh_audit.capture import bundle, har, jsonl, mitmproxy
+from dsh_audit.capture import access_log, bundle, cassette, claude_tap, har, jsonl, mitmproxy
 from dsh_audit.capture.archive import CaptureArchive, parsed_bodies_finding
 from dsh_audit.capture.exchange import Exchange, Fidelity
 from dsh_audit.capture.files import read_head
@@ -34,6 +34,9 @@ IMPORTERS: tuple[Importer, ...] = (
     Importer(bundle.FORMAT, bundle.detect, bundle.read_bundle),
     Importer(mitmproxy.FORMAT, mitmproxy.detect, mitmproxy.read_flows),
     Importer(har.FORMAT, har.detect, har.read_har),
+    Importer(claude_tap.FORMAT, claude_tap.detect, claude_tap.read_trace),
+    Importer(cassette.FORMAT, cassette.detect, cassette.read_cassette),
+    Importer(access_log.FORMAT, access_log.detect, access_log.read_access_log),
     Importer(jsonl.FORMAT, jsonl.detect, jsonl.read_jsonl),
 )
 """In the order they are asked."""

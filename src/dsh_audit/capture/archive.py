@@ -69,6 +69,7 @@ class Record:
         peek: size and first bytes of the stored body without reading it; None when it has to be read.
         needs_length: the format may alter bodies silently; only a known length proves that it did not.
         no_body: why there is none, where the format says so.
+        cut: why the body is not whole, where the format says so.
         response: as stored, secrets included.
     """
 
@@ -85,6 +86,7 @@ class Record:
     digest: BodyDigest | None = None
     peek: Callable[[], tuple[int, bytes] | None] | None = None
     no_body: str | None = None
+    cut: str | None = None
     response: Response | None = None
 
 
@@ -131,6 +133,9 @@ def finish_exchange(record: Record, received_order: int, findings: Findings) -> 
         digest=record.digest,
         response=None if record.response is None else _finish_response(record.response),
     )
+    if exchange.kind in MODEL_KINDS and record.cut is not None:
+        findings.add(rules.TRUNCATED_BODY, record.cut, captured=record.id)
+        exchange = replace(exchange, fidelity=Fidelity.PARTIAL, truncation=record.cut)
     if exchange.kind not in MODEL_KINDS or record.load_value is not None:
         return exchange
     peeked = record.peek() if record.peek is not None else None
@@ -170,6 +175,10 @@ def _check_body(record: Record, exchange: Exchange, data: bytes, findings: Findi
         exchange = replace(exchange, load_body=_Decoded(record.load, coding))
     else:
         exchange = _check_undone(record, exchange, len(data), findings)
+        if exchange.truncation is None and data[:1] == b"{" and not data.rstrip().endswith(b"}"):
+            reason = f"the body is cut after {len(data)} bytes"
+            findings.add(rules.TRUNCATED_BODY, reason, captured=record.id)
+            exchange = replace(exchange, fidelity=Fidelity.PARTIAL, truncation=reason)
     TextCheck(partial(_not_text, record.id, findings)).run(data)
     return exchange
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from dsh_audit.errors import UsageError
 from dsh_audit.events import Json
 from dsh_audit.record import dataclass
 
-_CONTAINERS = ("request.", "req.", "http.request.", "")
+_LITELLM = tuple(f"{place}proxy_server_request." for place in ("", "litellm_params.", "kwargs.litellm_params."))
+_CONTAINERS = (*_LITELLM, "request.", "req.", "http.request.", "")
+_REQUEST_LINE = re.compile(r"([A-Z]{3,10}) (\S+) HTTP/[0-9.]+")
+_BODY_MEMBERS = ("messages", "input")
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "method": ("method", "http_method", "request_method"),
@@ -23,8 +27,12 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     name: tuple(prefix + path for prefix in _CONTAINERS for path in paths) for name, paths in _NAMES.items()
 } | {
     "host": ("upstream_base_url", "request.host", "host"),
-    "status": ("response.status", "response.status_code", "response.statusCode", "status", "status_code"),
-}
+    "status": (
+        "response.status", "response.status_code", "response.statusCode", "status", "status_code", "response_status"
+    ),
+    "response_headers": ("response.headers", "response_headers"),
+    "response_body": ("response.body", "response.body_text", "response_body", "response.content.text"),
+}  # fmt: skip
 """Field → dotted paths, first hit wins."""
 
 
@@ -55,7 +63,17 @@ class FieldMap:
             value = resolve(record, path)
             if value is not None:
                 return value
-        return None
+        return _find_in_request(record, name) if isinstance(record, dict) else None
+
+
+def _find_in_request(record: dict[str, Json], name: str) -> Json:
+    """Of a web server's ``"request": "POST /v1/messages HTTP/1.1"``, or a gateway's whose ``request`` is the body."""
+    request = record.get("request")
+    if isinstance(request, str) and name in ("method", "url") and (match := _REQUEST_LINE.fullmatch(request)):
+        return match[1] if name == "method" else match[2]
+    if name == "body" and isinstance(request, dict) and any(member in request for member in _BODY_MEMBERS):
+        return request
+    return request if name == "body" and isinstance(request, str) and request[:1] == "{" else None
 
 
 def resolve(record: Json, path: str) -> Json:

@@ -46,7 +46,7 @@ def read_head(path: Path, size_bytes: int = 1 << 18) -> bytes:
             what = "not a regular file" if path.exists() else "no such file or directory"
             raise CaptureError(f"{path}: {what}")
         with path.open("rb") as file:
-            return _plain_head(file.read(size_bytes), size_bytes)
+            return to_utf8(_plain_head(file.read(size_bytes), size_bytes))
     except OSError as error:
         raise CaptureError(f"{path}: {error.strerror or 'cannot be read'}") from None
 
@@ -64,6 +64,21 @@ def _plain_head(head: bytes, size_bytes: int) -> bytes:
         return b""
 
 
+def _utf16_of(head: bytes) -> str | None:
+    """The codec of text that PowerShell and Notepad write; told by its mark, or a brace of two bytes."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    if head[:2] in (b"{\0", b"[\0"):
+        return "utf-16-le"
+    return "utf-16-be" if head[:2] in (b"\0{", b"\0[") else None
+
+
+def to_utf8(data: bytes) -> bytes:
+    """UTF-16 as UTF-8, unpaired surrogates replaced; anything else as it is."""
+    codec = _utf16_of(data[:2])
+    return data if codec is None else data.decode(codec, "replace").encode("utf-8", "replace")
+
+
 def read_whole(path: Path) -> bytes:
     """A whole file, decompressed where it is gzip or zstd; held in memory once.
 
@@ -75,7 +90,7 @@ def read_whole(path: Path) -> bytes:
             raise CaptureError(f"{path}: larger than {MAX_ARCHIVE_BYTES} bytes", hint="Split the capture.")
         data = path.read_bytes()
         coding = sniff_coding(data)
-        return data if coding is None else decode_content(data, coding, limit=MAX_ARCHIVE_BYTES)
+        return to_utf8(data if coding is None else decode_content(data, coding, limit=MAX_ARCHIVE_BYTES))
     except ContentCodingError as error:
         raise CaptureError(f"{path}: {error}") from None
     except OSError as error:
@@ -98,10 +113,18 @@ class Source:
         """
         try:
             with path.open("rb") as file:
-                coding = sniff_coding(file.read(4))
+                head = file.read(4)
         except OSError as error:
             raise CaptureError(f"{path}: {error.strerror or 'cannot be read'}") from None
-        return cls(path, read_whole(path) if coding else None)
+        return cls(path, read_whole(path) if sniff_coding(head) or _utf16_of(head) else None)
+
+    def read_all(self) -> bytes:
+        """Every byte.
+
+        Raises:
+            CaptureError: unreadable, or larger than ``MAX_ARCHIVE_BYTES``.
+        """
+        return self.data if self.data is not None else read_whole(self.path)
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
 from dsh_audit.capture.exchange import Fidelity
 from dsh_audit.capture.files import read_whole
+from dsh_audit.capture.response import Response
 from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int, required_text
 from dsh_audit.capture.text import HeldBody, base64_body, text_body
 from dsh_audit.errors import CaptureError, UsageError
@@ -96,22 +97,41 @@ def _parse_entry(entry: Json, name: str, findings: Findings) -> Record:
     request = entry.get("request") if isinstance(entry, dict) else None
     if not isinstance(request, dict):
         raise BadShapeError("request must be an object")
-    response = entry.get("response")
+    answer = _parse_response(entry.get("response"))
+    headers = http_headers_of(request.get("headers"))
     body, fidelity = _parse_post_data(request.get("postData"))
     size = optional_int(request.get("bodySize"))
+    is_announced = any(name.lower() == "content-length" for name, _ in headers)
     if body.is_lossy:
         findings.add(rules.LOSSY_TEXT, "the text holds an unpaired surrogate", captured=name)
     return Record(
         id=name,
         method=required_text(request, "method"),
         url=required_text(request, "url"),
-        http_headers=http_headers_of(request.get("headers")),
+        http_headers=headers,
         fidelity=fidelity,
         load=body,
-        status=optional_int(response.get("status")) if isinstance(response, dict) else None,
-        sent_bytes=size if size is not None and size > 0 else None,
+        status=None if answer is None else answer.status,
+        # Some tools give the length of the decoded text as bodySize, so what was announced goes first.
+        sent_bytes=size if size and size > 0 and not is_announced else None,
         needs_length=not body.is_lossy,
+        no_body="the HAR holds no text of the body",
+        response=answer,
     )
+
+
+def _parse_response(response: Json) -> Response | None:
+    if not isinstance(response, dict):
+        return None
+    content = response.get("content")
+    text = content.get("text") if isinstance(content, dict) else None
+    status, load = optional_int(response.get("status")), HeldBody(None)
+    try:
+        if isinstance(content, dict) and isinstance(text, str) and text:
+            load = base64_body(text) if content.get("encoding") == "base64" else text_body(text)
+        return Response(status, http_headers_of(response.get("headers")), load_body=load)
+    except BadShapeError:
+        return Response(status)
 
 
 def _parse_post_data(post_data: Json) -> tuple[HeldBody, Fidelity]:

@@ -78,7 +78,9 @@ def _parse_payload(data: bytes, start: int, stop: int, tag: bytes, depth: int) -
             raise TnetstringError(start, "too deep")
         items = list(_items(data, start, stop, depth + 1))
         return items if tag == b"]" else _pair_up(data, start, items)
-    return _parse_scalar(data[start : min(stop, start + _MAX_NUMBER)], tag, start)
+    if stop - start > _MAX_NUMBER:
+        raise TnetstringError(start, "overlong number")
+    return _parse_scalar(data[start:stop], tag, start)
 
 
 def _parse_scalar(payload: bytes, tag: bytes, start: int) -> Value:

@@ -314,7 +314,7 @@ def _compare_values(captured: bytes, base: bytes) -> _Values:
         left = ecma.parse(captured)
     except ecma.EcmaSyntaxError as error:
         return _Values(False, (f"the captured body is not JSON at byte {error.at}",))
-    right = ecma.parse(base)
+    right, whole = ecma.parse(base), left
     extra: tuple[str, ...] = ()
     if isinstance(left, dict) and isinstance(right, dict):
         extra = tuple(name for name in EXTENSION_KEYS if name in left and name not in right)
@@ -326,7 +326,9 @@ def _compare_values(captured: bytes, base: bytes) -> _Values:
     if path is not None:
         note = f"key order differs, first in the object at {join_pointer(path) or 'the top'}"
     unlogged = tuple(map(_unlogged, _members_named(captured, extra)))
-    is_printed_alike = path is None and not extra and ecma.stringify(left) == captured
+    if extra:
+        note = f"besides {', '.join(extra)}, {note}"
+    is_printed_alike = path is None and ecma.stringify(whole) == captured
     return _Values(True, () if is_printed_alike else (note,), unlogged)
 
 

@@ -53,7 +53,8 @@ def _case(pair: PairResult) -> Case:
     names += [] if pair.captured is None else [f"capture {pair.captured}"]
     first = None if pair.diff is None else pair.diff.first_difference
     place = [] if first is None else [f"at byte {first.offset}, {first.pointer or 'top level'}, seq {first.seq}"]
-    message = "; ".join([pair.verdict, *place, *pair.notes])
+    names_extra = _unlogged(pair) if _is_same_json(pair) else ()
+    message = "; ".join([pair.verdict, *place, *names_extra, *pair.notes])
     return Case(", ".join(names), pair.session_id or "no session", _OUTCOMES.get(pair.verdict, "skipped"), message)
 
 
@@ -106,11 +107,8 @@ def _verdict(report: VerifyReport) -> str:
 def _row(pair: PairResult) -> tuple[Any, ...]:
     rebuilt = pair.rebuilt
     verdict = _STYLES[pair.verdict](pair.verdict)
-    note = "; ".join(pair.notes)
-    if pair.diff is not None and pair.diff.unlogged:
-        names = ", ".join(f"{item.name} ({text.size(item.size)} at {item.offset})" for item in pair.diff.unlogged)
-        note = f"{note}; {names}" if note else names
-    note = text.clean(note)
+    names = _unlogged(pair)
+    note = text.clean("; ".join(filter(None, (*names, *pair.notes) if _is_same_json(pair) else (*pair.notes, *names))))
     note = note if len(note) <= 70 else note[:69] + "…"
     if rebuilt is None:
         return pair.captured, text.clean(pair.session_id or "-"), "-", "-", "-", verdict, "-", note
@@ -119,6 +117,16 @@ def _row(pair: PairResult) -> tuple[Any, ...]:
     size = pair.size_bytes if pair.size_bytes is not None else "-"
     session = text.clean(pair.session_id or "-")
     return pair.captured or "-", session, rebuilt.index, dispatch.kind, place, verdict, size, note
+
+
+def _is_same_json(pair: PairResult) -> bool:
+    return pair.verdict == "same-json"
+
+
+def _unlogged(pair: PairResult) -> tuple[str, ...]:
+    """The members that only the capture has, which are no part of what agrees."""
+    names = ", ".join(f"{item.name} ({text.size(item.size)} at {item.offset})" for item in pair.unlogged)
+    return (f"besides {names}" if _is_same_json(pair) else names,) if names else ()
 
 
 def _difference(pair: PairResult) -> list[str]:

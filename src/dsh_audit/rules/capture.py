@@ -6,8 +6,9 @@ NO_BODY = Rule(
     code="capture/no-body",
     severity=Severity.ERROR,
     title="A model request was captured without its body, so nothing can be compared.",
-    advice="Turn body recording on in the capturing tool; NNNN.body stands next to NNNN.meta.json.",
-    example="0003: POST /v1/chat/completions has no body",
+    advice="Turn body recording on in the capturing tool: NNNN.body stands next to NNNN.meta.json; mitmproxy 11 loses "
+    "the bodies of requests when stream_large_bodies is set; nginx needs a client_body_buffer_size that holds them.",
+    example="0003: POST /v1/chat/completions has no body: no body was captured",
 )
 WITHHELD_BODY = Rule(
     code="capture/withheld-body",
@@ -50,6 +51,13 @@ SKIPPED_RECORD = Rule(
     title="Records that are no HTTP requests were left out.",
     advice="If they are requests, name their members with --capture-field.",
     example="2 records without a URL or path were left out, the first on line 1",
+)
+ADDED_MEMBERS = Rule(
+    code="capture/added-members",
+    severity=Severity.INFO,
+    title="A gateway wrote members of its own into the bodies that it logged; they were left out.",
+    advice="None needed; capture before the gateway to have bytes compared.",
+    example="left out of the bodies: litellm_call_id (4), metadata (4)",
 )
 NOT_UTF8 = Rule(
     code="capture/not-utf8",
