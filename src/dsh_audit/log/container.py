@@ -8,7 +8,6 @@ memory at a time, and no more than a few blocks (128 KiB each) are decoded ahead
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import field
 from itertools import islice
@@ -16,13 +15,14 @@ from typing import BinaryIO, Literal
 
 import zstandard
 
+from dsh_audit.log.input import Input
 from dsh_audit.record import dataclass
+from dsh_audit.text import ecma
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 MAX_ROW_BYTES = 256 * 1024 * 1024
 """A longer row is refused; JavaScript itself cannot hold one twice as long."""
 
-_CHUNK = 1 << 20
 _BATCH_BYTES = 1 << 18
 _HELD_BYTES = 32 << 20
 _SPARE_ROWS = 4096
@@ -90,6 +90,7 @@ class ContainerIssue:
     Args:
         kind: ``torn`` (the file ends inside a row or frame), ``bad-frame`` (magic, header, block or checksum wrong),
             ``open-row`` (a complete frame ends inside a line), ``first-frame`` (frame 0 is not exactly one line),
+            ``zeros`` (nothing but zero bytes follow), ``no-newline`` (the last row is whole but not ended),
             ``row-too-large``.
         message: one line.
         at: offset in the file (of the frame for zstd, of the row for plain).
@@ -98,7 +99,7 @@ class ContainerIssue:
         dropped_bytes: file bytes that are not used because of it; 0 when reading goes on.
     """
 
-    kind: Literal["torn", "bad-frame", "open-row", "first-frame", "row-too-large"]
+    kind: Literal["torn", "bad-frame", "open-row", "first-frame", "zeros", "no-newline", "row-too-large"]
     message: str
     at: int
     frame: int | None = None
@@ -117,56 +118,6 @@ class ContainerStats:
     frames: int = 0
     issues: list[ContainerIssue] = field(default_factory=list)
     sha256: str = ""
-
-
-class _Input:
-    """Sequential reads of at most ``size`` bytes, hashed as they pass: a file that grows keeps a stable prefix.
-
-    Attributes:
-        buffer: what has been read; the next byte is at ``start``, which is ``at`` in the file.
-    """
-
-    def __init__(self, stream: BinaryIO, size: int) -> None:
-        self._stream = stream
-        self._left = size
-        self._hash = hashlib.sha256()
-        self.buffer = b""
-        self.start = 0
-        self.at = 0
-
-    def _read_more(self) -> bytes:
-        data = self._stream.read(min(_CHUNK, self._left)) if self._left else b""
-        self._left = self._left - len(data) if data else 0
-        self._hash.update(data)
-        return data
-
-    def peek(self, count: int) -> bytes:
-        """The next ``count`` bytes, fewer at the end of the input."""
-        while len(self.buffer) - self.start < count:
-            more = self._read_more()
-            if not more:
-                break
-            self.buffer = self.buffer[self.start :] + more
-            self.start = 0
-        return self.buffer[self.start : self.start + count]
-
-    def take(self, count: int) -> bytes:
-        data = self.peek(count)
-        self.start += len(data)
-        self.at += len(data)
-        return data
-
-    def drain(self) -> int:
-        """Read to the end without keeping anything; returns how many bytes that were."""
-        count = len(self.buffer) - self.start
-        self.buffer, self.start = b"", 0
-        while more := self._read_more():
-            count += len(more)
-        self.at += count
-        return count
-
-    def hexdigest(self) -> str:
-        return self._hash.hexdigest()
 
 
 class _Lines:
@@ -212,7 +163,7 @@ def iter_batches(stream: BinaryIO, size: int, stats: ContainerStats) -> Iterator
 
     Source: spec session-log 2.3 and 2.4; RFC 8878 section 3.1.1 for the frame structure.
     """
-    source = _Input(stream, size)
+    source = Input(stream, size)
     stats.size_bytes = size
     stats.encoding = detect_encoding(source.peek(4))
     batches = _plain_batches(source, stats) if stats.encoding == "plain" else _zstd_batches(source, stats)
@@ -230,28 +181,45 @@ def iter_rows(stream: BinaryIO, size: int, stats: ContainerStats) -> Iterator[Ro
         yield from batch
 
 
-def _plain_batches(source: _Input, stats: ContainerStats) -> Iterator[Batch]:
+def _plain_batches(source: Input, stats: ContainerStats) -> Iterator[Batch]:
     lines = _Lines()
     while data := source.take(_BATCH_BYTES):
         if batch := lines.feed(data):
             yield batch
         if lines.too_large:
-            dropped = len(lines.pending) + source.drain()
+            dropped = len(lines.pending) + source.drain()[0]
             message = f"row of more than {MAX_ROW_BYTES} bytes"
             issue = ContainerIssue("row-too-large", message, lines.at, None, lines.line, dropped)
             stats.issues.append(issue)
             return
     if lines.pending:
-        count = len(lines.pending)
-        message = f"{count} bytes after the last complete row are not used"
-        stats.issues.append(ContainerIssue("torn", message, lines.at, None, lines.line, count))
+        count, at, line = len(lines.pending), lines.at, lines.line
+        if is_row(bytes(lines.pending)) and (batch := lines.feed(b"\n")):
+            yield batch
+            issue = ContainerIssue("no-newline", "the last row is whole but not ended by a newline", at, None, line)
+        elif lines.pending.count(0) == count:
+            issue = ContainerIssue("zeros", f"{count} zero bytes follow the last row", at, None, line, count)
+        else:
+            message = f"{count} bytes after the last complete row are not used"
+            issue = ContainerIssue("torn", message, at, None, line, count)
+        stats.issues.append(issue)
 
 
-class _TornFrameError(Exception):
+def is_row(data: bytes) -> bool:
+    """Whether the bytes are a whole row: a JSON object with a type."""
+    if not data.startswith(b"{") or not data.rstrip().endswith(b"}"):
+        return False
+    try:
+        return isinstance(ecma.parse(data).get("type"), str)
+    except (ecma.EcmaSyntaxError, RecursionError):
+        return False
+
+
+class TornFrameError(Exception):
     """The input ends inside the frame."""
 
 
-def _zstd_batches(source: _Input, stats: ContainerStats) -> Iterator[Batch]:
+def _zstd_batches(source: Input, stats: ContainerStats) -> Iterator[Batch]:
     lines = _Lines()
     decoder = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES)
     while source.peek(1):
@@ -262,7 +230,7 @@ def _zstd_batches(source: _Input, stats: ContainerStats) -> Iterator[Batch]:
         held: list[Batch] = []
         held_bytes = 0
         try:
-            for text in _frame_texts(source, decoder):
+            for text in frame_texts(source, decoder):
                 if batch := lines.feed(text, ((lines.line, frame, frame_at),)):
                     held.append(batch)
                     held_bytes += len(batch.text)
@@ -273,18 +241,21 @@ def _zstd_batches(source: _Input, stats: ContainerStats) -> Iterator[Batch]:
                     raise zstandard.ZstdError("the frame decodes to more rows than the file has bytes: no log does")
                 if lines.too_large:
                     raise zstandard.ZstdError(f"row of more than {MAX_ROW_BYTES} bytes")
-        except _TornFrameError:
-            dropped = source.at - frame_at + source.drain()
+        except TornFrameError:
+            dropped = source.at - frame_at + source.drain()[0]
             yield from held
             kept = f", {lines.line - first_line} complete rows of it kept" if lines.line > first_line else ""
             message = f"the last frame is cut off after {dropped} bytes{kept}"
             stats.issues.append(ContainerIssue("torn", message, frame_at, frame, lines.line, dropped))
             return
         except (zstandard.ZstdError, MemoryError) as error:
-            dropped = source.at - frame_at + source.drain()
-            kind: Literal["bad-frame", "row-too-large"] = "row-too-large" if lines.too_large else "bad-frame"
+            read = source.at - frame_at
+            dropped, are_zero = source.drain()
+            kind: Literal["bad-frame", "zeros", "row-too-large"] = "row-too-large" if lines.too_large else "bad-frame"
             message = "not enough memory to decode a frame" if isinstance(error, MemoryError) else str(error)
-            stats.issues.append(ContainerIssue(kind, message, frame_at, frame, first_line, dropped))
+            if not read and frame and are_zero:
+                kind, message = "zeros", f"{dropped} zero bytes follow the last frame"
+            stats.issues.append(ContainerIssue(kind, message, frame_at, frame, first_line, read + dropped))
             return
         yield from held
         stats.frames += 1
@@ -299,7 +270,7 @@ def _zstd_batches(source: _Input, stats: ContainerStats) -> Iterator[Batch]:
 
 
 def _sound_frames(
-    source: _Input, decoder: zstandard.ZstdDecompressor, stats: ContainerStats, lines: _Lines
+    source: Input, decoder: zstandard.ZstdDecompressor, stats: ContainerStats, lines: _Lines
 ) -> Batch | None:
     """The next frames as far as they lie here as a whole, decode and end with a row; None where the first does not."""
     texts: list[bytes] = []
@@ -342,7 +313,7 @@ def _small_frame(data: bytes, start: int) -> int:
     return 0
 
 
-def _frame_texts(source: _Input, decoder: zstandard.ZstdDecompressor) -> Iterator[bytes]:
+def frame_texts(source: Input, decoder: zstandard.ZstdDecompressor) -> Iterator[bytes]:
     """Decoded text of one frame, block by block; the checksum is verified before the last piece is given."""
     decode = decoder.decompressobj(write_size=_BLOCK_BYTES)
     header = _frame_header(source)
@@ -353,7 +324,7 @@ def _frame_texts(source: _Input, decoder: zstandard.ZstdDecompressor) -> Iterato
     while not last:
         block_header = source.peek(3)
         if len(block_header) < 3:
-            raise _TornFrameError
+            raise TornFrameError
         word = int.from_bytes(block_header, "little")
         last, kind, size = bool(word & 1), (word >> 1) & 3, word >> 3
         if kind == 3 or size > _BLOCK_BYTES:
@@ -362,7 +333,7 @@ def _frame_texts(source: _Input, decoder: zstandard.ZstdDecompressor) -> Iterato
         block = source.take(need)
         yield decode.decompress(block)
         if len(block) < need:
-            raise _TornFrameError
+            raise TornFrameError
     if not decode.eof:
         raise zstandard.ZstdError("frame does not end where its blocks do")
 
@@ -374,16 +345,16 @@ def _header_size(descriptor: int) -> int:
     return 5 + (0 if single else 1) + (0, 1, 2, 4)[descriptor & 3] + content_size
 
 
-def _frame_header(source: _Input) -> bytes:
+def _frame_header(source: Input) -> bytes:
     start = source.peek(5)
     if not MAGIC.startswith(start[:4]):
         raise zstandard.ZstdError("no zstd frame starts here (wrong magic number)")
     if len(start) < 5:
-        raise _TornFrameError
+        raise TornFrameError
     if start[4] & 0x08:
         raise zstandard.ZstdError("damaged frame header")
     size = _header_size(start[4])
     header = source.peek(size)
     if len(header) < size:
-        raise _TornFrameError
+        raise TornFrameError
     return header

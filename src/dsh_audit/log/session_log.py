@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from itertools import islice
+from itertools import chain, islice
 from typing import BinaryIO
 
 from dsh_audit.errors import LogError
 from dsh_audit.events import ChunkRun, Event, Json, SessionHeader, as_object
-from dsh_audit.finding import Finding, Where
+from dsh_audit.finding import Finding, Severity, Where
 from dsh_audit.formats import FORMATS, SUPPORTED_VERSIONS
 from dsh_audit.formats.base import Format, RowRejectedError
 from dsh_audit.formats.rows import ReloadRefusal, RowDecoder, is_projected, parse_row
-from dsh_audit.log.container import Batch, ContainerIssue, ContainerStats, Encoding, Row, iter_batches, iter_rows
+from dsh_audit.log.container import Batch, ContainerIssue, ContainerStats, Encoding, iter_batches, iter_rows
+from dsh_audit.log.damage import Suffix, describe_head, find_sound_frames, split_at_blanks
 from dsh_audit.record import dataclass
 from dsh_audit.rules import log as rules
 from dsh_audit.text import ecma
@@ -30,6 +31,8 @@ _CONTAINER_RULES = {
     "bad-frame": rules.BAD_FRAME,
     "open-row": rules.OPEN_ROW,
     "first-frame": rules.FIRST_FRAME,
+    "zeros": rules.ZERO_TAIL,
+    "no-newline": rules.NO_NEWLINE,
     "row-too-large": rules.ROW_TOO_LARGE,
 }
 
@@ -125,6 +128,7 @@ class EventReader:
     stopped_at: int | None = None
     reload_refusal: ReloadRefusal | None = None
     _known: frozenset[str] = field(init=False)
+    _blanks: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._known = self.log.format.known_types
@@ -159,7 +163,7 @@ class EventReader:
             if line == 1 and self.log.session_header.raw:
                 text, line = text[text.index(b"\n") + 1 :], 2
             try:
-                for event in decoder.decode(text, line):
+                for event in self._decode(decoder, text, line):
                     if event.last_seq > through:
                         yield from self._cut(event, through, batch)
                         return
@@ -170,6 +174,28 @@ class EventReader:
                 break
         self._tell(decoder)
 
+    def _decode(self, decoder: RowDecoder, text: bytes, line: int) -> Iterator[Event]:
+        """The events of complete lines; blank ones, which no event is in, are told and skipped."""
+        if not text.startswith((b"\n", b"\r")) and b"\n\n" not in text and b"\n\r" not in text and not self._blanks:
+            yield from decoder.decode(text, line)
+            return
+        for rows, number in split_at_blanks(text, line):
+            if rows and self._blanks:
+                self._tell_blanks(is_last=False)
+            if rows:
+                yield from decoder.decode(rows, number)
+            else:
+                self._blanks.append(number)
+
+    def _tell_blanks(self, is_last: bool) -> None:
+        lines = f"line {self._blanks[0]} is" if len(self._blanks) == 1 else f"{len(self._blanks)} lines are"
+        what = "at the end" if is_last else "the harness refuses the log there"
+        message = f"{lines} blank, {what}; no event is lost"
+        level = Severity.WARNING if is_last else None
+        where = self.log.where(line=self._blanks[0])
+        self.findings.append(Finding(rules.BLANK_LINE, message, where, level=level))
+        self._blanks.clear()
+
     def _cut(self, event: Event, through: int, batch: Batch) -> Iterator[Event]:
         for one in event.expand() if isinstance(event, ChunkRun) else ():
             if one.seq <= through:
@@ -178,6 +204,8 @@ class EventReader:
 
     def _tell(self, decoder: RowDecoder) -> None:
         """The findings about the rows as a whole."""
+        if self._blanks:
+            self._tell_blanks(is_last=True)
         self.stats.dialects = decoder.dialects
         if decoder.projected:
             message = "rows carry neither seq nor time; both were numbered here"
@@ -210,22 +238,25 @@ class EventReader:
         self, batch: Batch, line: int, error: RowRejectedError | ecma.EcmaSyntaxError, batches: Iterator[Batch]
     ) -> None:
         """Classify the suffix that starts at a line: dropped tail, or damage in committed data."""
-        self.stopped_at = self.stats.last_seq + 1
-        rest = islice(batch, line - batch.line, None)
-        row = next(rest)
-        committed = _is_turn_end(row) or any(map(_is_turn_end, rest))
-        dropped = batch.rows - (line - batch.line)
-        for later in batches:
-            dropped += later.rows
-            if not committed and b'"turn/end"' in later.text:
-                committed = any(map(_is_turn_end, later))
-        where = self.log.where(frame=row.frame, at=row.at, line=row.line, seq=self.stopped_at)
+        expected = self.stopped_at = self.stats.last_seq + 1
+        suffix, place = Suffix(), batch.row(line - batch.line)
+        for row in chain(islice(batch, line - batch.line, None), *batches):
+            suffix.see(row.data)
+        where = self.log.where(frame=place.frame, at=place.at, line=line, seq=expected)
         refused = isinstance(error, RowRejectedError) and (
-            error.kind == "inadmissible" or (error.kind == "refused" and error.seq == self.stopped_at)
+            error.kind == "inadmissible" or (error.kind == "refused" and error.seq == expected)
         )
-        rule = rules.REFUSED if refused else rules.DAMAGED if committed else rules.DROPPED_TAIL
-        message = f"{error}; {dropped} rows from line {row.line} on are not used"
-        self.findings.append(Finding(rule, message, where))
+        rule = rules.REFUSED if refused else rules.DAMAGED if suffix.is_committed else rules.DROPPED_TAIL
+        details = suffix.details(expected)
+        found = suffix.first_seq
+        if not refused and found is not None and found != expected and not suffix.tail:
+            row_number = line - (2 if self.log.session_header.raw else 1)
+            details["harness"] = f"row {row_number} has seq gap (expected {expected}, got {found})"
+        text = suffix.describe(expected, line)
+        message = f"{error}; {suffix.rows} rows from line {line} on are not used" if refused else f"{error}; {text}"
+        if suffix.is_committed and "harness" in details:
+            message += f'; the harness refuses the log ("{details["harness"]}")'
+        self.findings.append(Finding(rule, message, where, details))
 
     def _finish(self, container: ContainerStats) -> None:
         stats = self.stats
@@ -240,25 +271,23 @@ class EventReader:
             message = f"seedLength is {seed}, the log has {stats.events} events"
             self.findings.append(Finding(rules.SEED_LENGTH, message, self.log.where(line=1)))
         for issue in container.issues:
-            self.findings.append(container_finding(self.log, issue))
-            if issue.kind not in ("first-frame", "open-row", "torn") and self.stopped_at is None:
+            self.findings.append(self._container_finding(issue))
+            if issue.kind in ("bad-frame", "row-too-large") and self.stopped_at is None:
                 self.stopped_at = stats.last_seq + 1
 
-
-def container_finding(log: SessionLog, issue: ContainerIssue) -> Finding:
-    """A container issue as a finding of the log."""
-    where = log.where(frame=issue.frame, at=issue.at, line=issue.line)
-    return Finding(_CONTAINER_RULES[issue.kind], issue.message, where)
-
-
-def _is_turn_end(row: Row) -> bool:
-    if b'"turn/end"' not in row.data:
-        return False
-    try:
-        value = ecma.parse(row.data)
-    except ecma.EcmaSyntaxError:
-        return False
-    return isinstance(value, dict) and value.get("type") == "turn/end" and isinstance(value.get("seq"), int)
+    def _container_finding(self, issue: ContainerIssue) -> Finding:
+        """A container issue, with what is readable behind it."""
+        where = self.log.where(frame=issue.frame, at=issue.at, line=issue.line)
+        if issue.kind != "bad-frame":
+            lost = "; no event is lost" if issue.kind in ("zeros", "no-newline") else ""
+            return Finding(_CONTAINER_RULES[issue.kind], issue.message + lost, where)
+        with self.log.source.open() as stream:
+            behind = find_sound_frames(stream, issue.at)
+        if behind is None:
+            return Finding(rules.BAD_FRAME, f"{issue.message}; no sound frame is behind it", where)
+        expected = self.stats.last_seq + 1
+        details = {"sound_frames": behind.frames, "at": behind.at, **behind.suffix.details(expected)}
+        return Finding(rules.BAD_FRAME, f"{issue.message}; {behind.describe(expected)}", where, details)
 
 
 def open_log(source: LogSource) -> SessionLog:
@@ -270,18 +299,22 @@ def open_log(source: LogSource) -> SessionLog:
     stats = ContainerStats()
     with source.open() as stream:
         row = next(iter_rows(stream, source.size, stats), None)
-    if row is None:
-        what = "the file is empty" if source.size == 0 else "it holds no complete row"
-        raise LogError(f"{source.label}: not a session log: {what}", hint=_issue_hint(stats))
+    if row is None and source.size == 0:
+        raise LogError(f"{source.label}: not a session log: the file is empty")
     try:
-        value = parse_row(row.data)
+        value = None if row is None else parse_row(row.data)
     except (ecma.EcmaSyntaxError, RowRejectedError) as error:
-        raise LogError(f"{source.label}: not a session log: line 1 is not JSON ({error})") from None
+        raise _no_log(source, f"line 1 is not JSON ({error})") from None
+    if row is None:
+        why = f": {stats.issues[0].message}" if stats.issues else ""
+        raise _no_log(source, f"it holds no complete row{why}")
     return SessionLog(source, *_session_header(source, value))
 
 
-def _issue_hint(stats: ContainerStats) -> str | None:
-    return stats.issues[0].message if stats.issues else None
+def _no_log(source: LogSource, problem: str) -> LogError:
+    with source.open() as stream:
+        what = describe_head(stream, source.size, source.file_name.endswith(".zstd"), problem)
+    return LogError(f"{source.label}: not a session log: {what}")
 
 
 def _session_header(source: LogSource, value: Json) -> tuple[SessionHeader, list[Finding]]:

@@ -18,7 +18,7 @@ from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import Request, build_requests
 from dsh_audit.rules import log as rules
 
-_TAIL_CODES = {rules.TORN_TAIL.code, rules.DROPPED_TAIL.code}
+_TAIL_CODES = {rules.TORN_TAIL.code, rules.DROPPED_TAIL.code, rules.ZERO_TAIL.code, rules.BLANK_LINE.code}
 
 Health = Literal["ok", "notes", "refused", "torn", "damaged"]
 

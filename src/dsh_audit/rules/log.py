@@ -14,14 +14,14 @@ DROPPED_TAIL = Rule(
     severity=Severity.ERROR,
     title="Rows at the end do not decode or do not continue the sequence; no later turn end follows them.",
     advice="The harness cuts these rows on the next resume; the events before them are sound.",
-    example="seq 18 where 17 was next (gap); 3 rows from line 19 on are not used",
+    example="seq 18 where 17 was next (gap); the 3 rows from line 19 on are readable, seq 18 to 20; …",
 )
 DAMAGED = Rule(
     code="log/damaged",
     severity=Severity.ERROR,
     title="Committed data is damaged: a row does not decode or breaks the sequence, and later turns follow it.",
-    advice="Only requests before the named seq can be checked; restore the file from a backup or an older generation.",
-    example="seq 40 where 38 was next (gap); 211 rows from line 40 on are not used",
+    advice="Requests before the named seq are checked; the message says what is readable behind it and what is lost.",
+    example="seq 40 where 38 was next (gap); the 211 rows from line 40 on are readable, seq 40 to 250; …",
 )
 REFUSED = Rule(
     code="log/refused",
@@ -40,9 +40,9 @@ RELOAD_REFUSED = Rule(
 BAD_FRAME = Rule(
     code="log/bad-frame",
     severity=Severity.ERROR,
-    title="A zstd frame cannot be decoded; everything from it on is lost.",
-    advice="Restore the file from a backup; the frames before it are sound.",
-    example="no zstd frame starts here (wrong magic number)",
+    title="A zstd frame cannot be decoded; the harness reads nothing from it on.",
+    advice="The frames before it are sound and were read; the message says which are sound behind it.",
+    example="no zstd frame starts here (wrong magic number); from byte 3046 on 13 sound frames hold 25 rows …",
 )
 OPEN_ROW = Rule(
     code="log/open-row",
@@ -57,6 +57,27 @@ FIRST_FRAME = Rule(
     title="The first zstd frame is not exactly the session header line; the harness refuses such a log.",
     advice="Usually a tool has compressed the file again as one frame; the content was read all the same.",
     example="the first frame holds 412 complete lines, not exactly the session header line",
+)
+ZERO_TAIL = Rule(
+    code="log/zero-tail",
+    severity=Severity.ERROR,
+    title="Nothing but zero bytes follow the last row or frame, as after a power cut; no event is lost.",
+    advice="Cut the zero bytes off; all that was written before them was read.",
+    example="4096 zero bytes follow the last frame; no event is lost",
+)
+NO_NEWLINE = Rule(
+    code="log/no-newline",
+    severity=Severity.WARNING,
+    title="The last row is whole, but its newline is missing: an editor took it away, or the log is being written.",
+    advice="Put the newline back before the session goes on: a resume may cut the row off.",
+    example="the last row is whole but not ended by a newline; no event is lost",
+)
+BLANK_LINE = Rule(
+    code="log/blank-line",
+    severity=Severity.ERROR,
+    title="A line of the log is blank: an editor put it there. Between rows the harness refuses the log.",
+    advice="Remove the blank line; every event was read.",
+    example="line 6 is blank, the harness refuses the log there; no event is lost",
 )
 ROW_TOO_LARGE = Rule(
     code="log/row-too-large",
