@@ -2,22 +2,31 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dsh_audit.capture import bundle, read_capture
+from dsh_audit.audit import audit_cache, audit_drift, audit_requests
+from dsh_audit.capture import CaptureArchive, bundle, read_capture
+from dsh_audit.checks.uploads_run import run_uploads
 from dsh_audit.deployment import Deployment
-from dsh_audit.log.generations import build_history
+from dsh_audit.events import Event
+from dsh_audit.log.generations import SessionHistory, build_history
+from dsh_audit.log.locate import read_sessions
+from dsh_audit.log.session_log import EventReader, open_log
 from dsh_audit.replay import judge
+from dsh_audit.replay.inspection import inspect_log
 from dsh_audit.replay.session_replay import Replay
 from dsh_audit.replay.verification import VerifyReport, verify
 from dsh_audit.request.neutral import COMPACTION_INSTRUCTION
+from dsh_audit.session import read_cache_options
 from dsh_audit.wire import constants
 from tests.captures import write_bundle
 from tests.logs import SessionV0, two_turns
 
+GOLDEN = Path(__file__).parent.parent / "golden"
 INSTRUCTION = "Sum up the errands so far."
 
 
@@ -166,3 +175,32 @@ def test_what_follows_an_equal_body_is_checked_for_text(tmp_path: Path) -> None:
     report = check(session, folder)
     found = sorted((f.where.captured, f.where.at) for f in report.findings if f.code == "capture/not-utf8")
     assert found == [("0000", len(bodies[0]) + 8), ("0001", 0)]
+
+
+WORK: dict[str, Callable[[SessionHistory, CaptureArchive], object]] = {
+    "requests": lambda history, _: audit_requests(history, Deployment(), None),
+    "drift": lambda history, _: audit_drift(history, Deployment()),
+    "cache": lambda history, _: audit_cache(history, Deployment(), read_cache_options("USD", None)),
+    "inspect": lambda history, _: inspect_log(history.current),
+    "verify": lambda history, archive: verify([history], [archive], Deployment()),
+    "uploads": lambda history, _: run_uploads([history], [], Deployment()),
+}
+
+
+@pytest.mark.parametrize("case", ["v0-tools", "v4-tools", "v4-retries", "v4-resume", "v4-fork", "v4-compaction"])
+@pytest.mark.parametrize("work", WORK)
+def test_rows_are_decoded_once_a_command(work: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[str] = []
+    runs = EventReader.runs
+
+    def counted(reader: EventReader, split_at: int = 0) -> Iterator[Event]:
+        passes.append(reader.log.source.label)
+        return runs(reader, split_at)
+
+    monkeypatch.setattr(EventReader, "runs", counted)
+    archive = read_capture(GOLDEN / case / "captures")
+    for files in read_sessions(str(GOLDEN / case / "sessions")):
+        history = build_history(open_log(files.choose(None)))
+        WORK[work](history, archive)
+        assert len(passes) == 1
+        passes.clear()

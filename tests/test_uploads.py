@@ -57,9 +57,9 @@ def toy(version: int = 4) -> ToySession:
     return session
 
 
-def rebuild(session: ToySession) -> list[Rebuilt]:
+def rebuild(session: ToySession, deployment: Deployment | None = None) -> list[Rebuilt]:
     """All requests of a session."""
-    return list(Replay(session.history(), Deployment()))
+    return list(Replay(session.history(), deployment or Deployment()))
 
 
 def bodies(session: ToySession, deployment: Deployment | None = None) -> list[bytes]:
@@ -198,9 +198,9 @@ def test_logs_of_releases_without_the_field() -> None:
     report = check_uploads("toy", rebuild(session), Deployment())
     assert (report.uploads, report.possible) == ((), {})
     on = Deployment({"extensions": {"session_log": "on"}})
-    assert check_uploads("toy", rebuild(session), on).possible == {"toy": (0,)}
+    assert check_uploads("toy", rebuild(session, on), on).possible == {"toy": (0,)}
     off = Deployment({"extensions": {"session_log": "off"}})
-    assert check_uploads("toy", rebuild(toy()), off).uploads == ()
+    assert check_uploads("toy", rebuild(toy(), off), off).uploads == ()
 
 
 def test_markers_of_the_parent_are_not_this_sessions() -> None:

@@ -11,7 +11,7 @@ from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import LogStats, SessionLog
 from dsh_audit.record import dataclass
 from dsh_audit.replay.sent import build_sent
-from dsh_audit.replay.session_replay import Rebuilt, Replay
+from dsh_audit.replay.session_replay import Rebuilt, Replay, fold_log
 from dsh_audit.text.to_json import to_json
 
 if TYPE_CHECKING:
@@ -85,8 +85,7 @@ def audit_drift(
     from dsh_audit.checks.drift_model import DriftReport
     from dsh_audit.checks.drift_run import run_drift
 
-    replay = Replay(history, deployment, through)
-    run = run_drift(replay)
+    run, replay = run_drift(history, deployment, through)
     log = history.current
     found = sort_findings([*findings, *replay.findings, *check_drift(log, run.changes)])
     identity = log_json(log, replay.reader.stats)
@@ -118,14 +117,14 @@ def audit_cache(
     findings: Iterable[Finding] = (),
 ) -> CacheReport:
     """What each request shares with earlier ones, where the prefix broke, why, and what it cost."""
-    from dsh_audit.checks.cache import run_cache
+    from dsh_audit.checks.cache import CacheObserver
     from dsh_audit.checks.cache_findings import check_cache, check_wire
     from dsh_audit.checks.cache_sum import CacheReport, summarise
     from dsh_audit.checks.drift import settle_growth
 
-    replay = Replay(history, deployment, through)
-    scanner, rows = run_cache(replay, options)
-    log = history.current
+    seen = CacheObserver(options)
+    replay = fold_log(history, deployment, seen, through=through)
+    scanner, rows, log = seen.scanner, tuple(seen.rows), history.current
     found = [*findings, *replay.findings, *check_cache(rows, log), *check_wire(scanner.wire_rewrites)]
     return CacheReport(
         log=log,

@@ -17,16 +17,16 @@ from dsh_audit.checks.cache_model import Bust, CacheRow, Compared, Money, Predic
 from dsh_audit.checks.causes import CAUSES, Sent, Why, explain_break
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.checks.drift_run import DriftRun
-from dsh_audit.checks.evidence import Evidence
 from dsh_audit.checks.lineage import STEPS, Branches, Match, lineage_of
 from dsh_audit.checks.prompt import extends, resent_bytes, shared_prefix
 from dsh_audit.checks.provider_rules import CacheRules, RuleBook
 from dsh_audit.checks.shared_prefix import common_prefix
+from dsh_audit.checks.telling_events import TellingEvents
 from dsh_audit.deployment import Used
 from dsh_audit.log.session_log import SessionLog
 from dsh_audit.pricing import PriceTable, Rates, Usage, parse_usage
 from dsh_audit.record import dataclass
-from dsh_audit.replay.session_replay import Rebuilt, Replay
+from dsh_audit.replay.session_replay import Rebuilt
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.captured import parse_parts
 from dsh_audit.wire.prompt import Prompt, PromptReader
@@ -59,7 +59,7 @@ class CacheScanner:
         wire_rewrites: captured requests that were rewritten although the log only grew, with the log they are in.
     """
 
-    def __init__(self, evidence: Evidence, options: CacheOptions) -> None:
+    def __init__(self, evidence: TellingEvents, options: CacheOptions) -> None:
         self._evidence = evidence
         self._options = options
         self._prompts = PromptReader()
@@ -306,10 +306,15 @@ def _remark(sent: Sent, before: Sent | None, predicted: Predicted | None, rules:
     return None
 
 
-def run_cache(replay: Replay, options: CacheOptions) -> tuple[CacheScanner, tuple[CacheRow, ...]]:
-    """Exhaust a replay; its findings are complete afterwards."""
-    evidence = Evidence()
-    replay.observe = evidence.see
-    scanner = CacheScanner(evidence, options)
-    rows = tuple(scanner.see(rebuilt) for rebuilt in replay)
-    return scanner, rows
+class CacheObserver:
+    """Looks on while a session is folded; one row a request."""
+
+    def __init__(self, options: CacheOptions) -> None:
+        self._events = TellingEvents()
+        self.event = self._events.event
+        self.scanner = CacheScanner(self._events, options)
+        self.rows: list[CacheRow] = []
+
+    def request(self, rebuilt: Rebuilt) -> None:
+        """The next request."""
+        self.rows.append(self.scanner.see(rebuilt))

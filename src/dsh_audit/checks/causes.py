@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Literal
 
 from dsh_audit.checks.drift_model import HeaderChange, Part
-from dsh_audit.checks.evidence import Evidence
 from dsh_audit.checks.shared_prefix import pieces_from
+from dsh_audit.checks.telling_events import TellingEvents
 from dsh_audit.difference.requests import diff_texts, part_item
 from dsh_audit.finding import Rule
 from dsh_audit.pricing import Usage
@@ -108,7 +108,7 @@ class Why:
     what: str = ""
 
 
-def explain_break(before: Sent, after: Sent, shared: int, change: HeaderChange | None, evidence: Evidence) -> Why:
+def explain_break(before: Sent, after: Sent, shared: int, change: HeaderChange | None, evidence: TellingEvents) -> Why:
     """Why the prompt of ``after`` does not extend that of ``before``, and what was done there; both have prompts.
 
     Args:
@@ -124,7 +124,7 @@ def explain_break(before: Sent, after: Sent, shared: int, change: HeaderChange |
     return replace(why, what=words)
 
 
-def _explain(before: Sent, after: Sent, shared: int, change: HeaderChange | None, evidence: Evidence) -> Why:
+def _explain(before: Sent, after: Sent, shared: int, change: HeaderChange | None, evidence: TellingEvents) -> Why:
     one, two = before.rebuilt.request, after.rebuilt.request
     switched = _switch(before, after, change)
     if switched is not None:
@@ -174,7 +174,7 @@ def _header_break(part: Part, change: HeaderChange | None, seq: int | None, poin
 _Found = tuple[Cause, int, Part | Literal["messages"]]
 
 
-def _history_break(before: Sent, after: Sent, shared: int, border: int, evidence: Evidence) -> _Found | None:
+def _history_break(before: Sent, after: Sent, shared: int, border: int, evidence: TellingEvents) -> _Found | None:
     """The replacement or offload that the first differing piece comes from."""
     assert before.prompt is not None and after.prompt is not None
     prefix_seq = after.rebuilt.request.dispatch.prefix_seq

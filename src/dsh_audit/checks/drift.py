@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from dsh_audit.checks.drift_model import ConfigChange, HeaderChange, Part, Placement
-from dsh_audit.checks.evidence import RESTART, SWITCHES, Evidence
 from dsh_audit.checks.header_state import HeaderState, HeaderStates
 from dsh_audit.checks.prompt_diff import TextChange, diff_text
+from dsh_audit.checks.telling_events import RESTART, SWITCHES, TellingEvents
 from dsh_audit.checks.tool_diff import ToolsChange, tools_change
 from dsh_audit.difference.requests import Change, Item, Kind, diff_requests, tool_name, value_item
 from dsh_audit.events import Json
@@ -109,7 +109,7 @@ class DriftScanner:
         digests: of each part of the header, where one of them changed; ``step_request`` counts from 0.
     """
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: TellingEvents) -> None:
         self._evidence = evidence
         self._states = HeaderStates()
         self._previous: tuple[Rebuilt, HeaderState] | None = None

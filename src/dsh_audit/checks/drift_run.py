@@ -9,9 +9,13 @@ from typing import Any
 
 from dsh_audit.checks.drift import DriftScanner, compare_states, settle_growth
 from dsh_audit.checks.drift_model import HeaderChange, LoggedHeader
-from dsh_audit.checks.evidence import Evidence
 from dsh_audit.checks.header_state import HeaderState, HeaderStates
-from dsh_audit.replay.session_replay import Rebuilt, Replay
+from dsh_audit.checks.telling_events import TellingEvents
+from dsh_audit.deployment import Deployment
+from dsh_audit.events import Event
+from dsh_audit.log.generations import SessionHistory
+from dsh_audit.log.session_log import SessionLog
+from dsh_audit.replay.session_replay import Rebuilt, Replay, fold_log
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.prompt import Prompt, PromptReader
 
@@ -23,7 +27,7 @@ class DriftRun:
         evidence: observes the same replay.
     """
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: TellingEvents) -> None:
         self.evidence = evidence
         self._scanner = DriftScanner(evidence)
         self._prompt: Prompt | None = None
@@ -64,18 +68,30 @@ class DriftRun:
         self.headers.append(LoggedHeader(rebuilt.index, event.seq, str(event.data.get("reason", "")), parts))
 
 
-def run_drift(replay: Replay) -> DriftRun:
-    """Exhaust a replay; its findings are complete afterwards."""
-    evidence = Evidence()
-    replay.observe = evidence.see
-    run = DriftRun(evidence)
-    prompts = PromptReader()
-    for rebuilt in replay:
+class DriftObserver:
+    """Looks on while a session is folded, and reads the prompts of its steps."""
+
+    def __init__(self) -> None:
+        self.run = DriftRun(TellingEvents())
+        self._prompts = PromptReader()
+
+    def event(self, log: SessionLog, event: Event) -> None:
+        """The next event."""
+        self.run.evidence.event(log, event)
+
+    def request(self, rebuilt: Rebuilt) -> None:
+        """The next request."""
         body = rebuilt.encoded.body
         is_step = rebuilt.request.purpose == "step"
-        run.see(rebuilt, prompts.read(body) if body is not None and is_step else None)
-    run.changes = list(settle_growth(run.changes))
-    return run
+        self.run.see(rebuilt, self._prompts.read(body) if body is not None and is_step else None)
+
+
+def run_drift(history: SessionHistory, deployment: Deployment, through: int | None = None) -> tuple[DriftRun, Replay]:
+    """The header changes of a session, and the pass that found them."""
+    observer = DriftObserver()
+    replay = fold_log(history, deployment, observer, through=through)
+    observer.run.changes = list(settle_growth(observer.run.changes))
+    return observer.run, replay
 
 
 def read_states(replay: Replay) -> list[tuple[int, Request, HeaderState]]:

@@ -147,9 +147,8 @@ class _Session:
         self._session_id = session_id
         self._deployment = deployment
         self._has_capture = has_capture
-        self._extensions: dict[int, Extensions] = {}
+        self._extensions: list[Extensions] = []
         self._logs: dict[int, SessionLog] = {}
-        self._own_from: dict[int, int] = {}
         self._sent = _Sent(native_from)
         self._uploads: list[Upload] = []
         self._possible: list[int] = []
@@ -158,7 +157,10 @@ class _Session:
 
     def take(self, rebuilt: Rebuilt, exchanges: Sequence[Exchange]) -> None:
         """Note the uploads of one request."""
-        extensions = self._extensions_of(rebuilt.log)
+        extensions = rebuilt.extensions
+        if extensions not in self._extensions:
+            self._extensions.append(extensions)
+            self._logs[rebuilt.log.version] = rebuilt.log
         shown = [upload for exchange in exchanges for upload in self._captured(rebuilt, exchange, extensions)]
         if shown:
             self._uploads += shown
@@ -186,17 +188,10 @@ class _Session:
 
     def report(self) -> UploadsReport:
         """What was found."""
-        is_expected = any(extensions.is_expected() for extensions in self._extensions.values())
+        is_expected = any(extensions.is_expected() for extensions in self._extensions)
         possible = {self._session_id: tuple(self._possible)} if self._possible and is_expected else {}
         findings = [*self._findings, *self._uncaptured()]
         return UploadsReport(tuple(self._logs.values()), tuple(self._uploads), possible, tuple(findings))
-
-    def _extensions_of(self, log: SessionLog) -> Extensions:
-        if log.version not in self._extensions:
-            self._logs[log.version] = log
-            self._extensions[log.version] = Extensions(log, self._deployment)
-            self._own_from[log.version] = log.own_from()
-        return self._extensions[log.version]
 
     def _captured(self, rebuilt: Rebuilt, exchange: Exchange, extensions: Extensions) -> Iterator[Upload]:
         body = exchange.read_body() or b""
@@ -231,7 +226,7 @@ class _Session:
         dispatch = None if rebuilt is None else rebuilt.request.dispatch
         host, source = self._host(rebuilt, exchange)
         count = max(span.through - span.after, 0)
-        own_from = self._own_from.get(version, 0)
+        own_from = self._logs[version].own_from() if version in self._logs else 0
         return Upload(
             session_id=self._session_id,
             request=None if rebuilt is None else rebuilt.index,

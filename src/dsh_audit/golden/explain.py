@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.checks.drift_run import run_drift
-from dsh_audit.checks.evidence import Evidence
+from dsh_audit.checks.telling_events import TellingEvents
 from dsh_audit.deployment import Deployment
 from dsh_audit.golden.change import Change
 from dsh_audit.log.generations import SessionHistory
-from dsh_audit.replay.session_replay import Rebuilt, Replay
+from dsh_audit.replay.session_replay import Rebuilt
 from dsh_audit.wire.body import Body
 
 _PARTS = {"settings": "config", "system": "system", "tools": "tools"}
@@ -25,7 +25,7 @@ def explain_changes(
     placed = [places.place(change) for change in changes]
     if not any(change.layer in _PARTS or change.layer == "messages" for change in placed):
         return placed
-    run = run_drift(Replay(history, deployment))
+    run, _ = run_drift(history, deployment)
     drift = {change.request: change for change in run.changes}
     return [_hint(change, drift, run.evidence) for change in placed]
 
@@ -78,7 +78,7 @@ def _first_offsets(body: Body) -> dict[int, int]:
     return offsets
 
 
-def _hint(change: Change, drift: dict[int, HeaderChange], evidence: Evidence) -> Change:
+def _hint(change: Change, drift: dict[int, HeaderChange], evidence: TellingEvents) -> Change:
     """The change with what the new log says about what brought it."""
     part = _PARTS.get(change.layer)
     cause = None if change.seq is None or change.cause.endswith("-removed") else evidence.cause_of(change.seq)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dsh_audit.events import Event, as_object
+from dsh_audit.events import Json, as_object
 from dsh_audit.finding import Finding
 from dsh_audit.formats.migrate import MigrationRefusedError, migrate, same_event
-from dsh_audit.log.session_log import SessionLog
+from dsh_audit.log.session_log import END_SEED, SessionLog
 from dsh_audit.record import dataclass
 from dsh_audit.rules import log as rules
 
@@ -122,26 +122,30 @@ def find_migrated_end(log: SessionLog) -> int:
     format 4 finished answers without a replay state, which every adapter of its releases logs (334 of 334 in runs);
     the migrated part then ends at the next ``session/end-seed``, which every resume writes.
     """
-    if log.version < 2:
+    # Most logs were never resumed: one search over their text ends it.
+    if log.version < 2 or next(log.rows_with(END_SEED), None) is None:
         return 0
-    suspect = False
-    end = 0
-    for event in log.events():
-        if event.type == _MARKER and isinstance(event.data, dict):
-            suspect = suspect or event.data.get("sessionFormatVersion", 0) != log.version
-        elif event.type == "system/message":
-            ident = as_object(as_object(event.data).get("message")).get("id")
-            suspect = suspect or (isinstance(ident, str) and ident.startswith("v2-to-v3-system-"))
-        elif event.type == "assistant/message" and log.version >= 4:
-            suspect = suspect or _has_no_replay_state(event)
-        elif event.type == "session/end-seed" and suspect:
-            end, suspect = event.seq, False
+    needles = [END_SEED, b'"' + _MARKER.encode() + b'"', b'"v2-to-v3-system-']
+    if log.version >= 4:
+        needles.append(b'"assistant/message"')
+    suspect, end = False, 0
+    for row in log.rows_with(*needles, but=b'"replayState"'):
+        if row["type"] == "session/end-seed":
+            end, suspect = (row["seq"], False) if suspect else (end, False)
+        else:
+            suspect = suspect or _is_of_migration(row, log.version)
     return end
 
 
-def _has_no_replay_state(event: Event) -> bool:
-    """Whether a finished answer lacks what the adapters of format 4 always log."""
-    data = event.data if isinstance(event.data, dict) else {}
-    message = data.get("message")
-    source = message.get("source") if isinstance(message, dict) else None
-    return isinstance(source, dict) and data.get("interrupted") is not True and "replayState" not in source
+def _is_of_migration(row: dict[str, Json], version: int) -> bool:
+    """Whether a row says that it was written for an older format."""
+    data = as_object(row.get("data"))
+    message = as_object(data.get("message"))
+    if row["type"] == _MARKER:
+        return bool(data.get("sessionFormatVersion", 0) != version)
+    if row["type"] == "system/message":
+        ident = message.get("id")
+        return isinstance(ident, str) and ident.startswith("v2-to-v3-system-")
+    source = message.get("source")
+    is_answer = row["type"] == "assistant/message" and version >= 4 and data.get("interrupted") is not True
+    return is_answer and isinstance(source, dict) and "replayState" not in source

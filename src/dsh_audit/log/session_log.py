@@ -25,6 +25,7 @@ from dsh_audit.record import dataclass
 from dsh_audit.rules import log as rules
 from dsh_audit.text import ecma
 
+END_SEED = b'"session/end-seed"'
 _ANY = 2**63
 _CONTAINER_RULES = {
     "torn": rules.TORN_TAIL,
@@ -78,6 +79,7 @@ class SessionLog:
         self.session_header = session_header
         self.format: Format = FORMATS[session_header.version]
         self.open_findings = tuple(findings)
+        self._own_from: int | None = None
 
     @property
     def session_id(self) -> str:
@@ -104,8 +106,30 @@ class SessionLog:
             return header.seed_length or 0
         if not header.is_seeded:
             return 0
-        ends = (event for event in self.events().runs() if event.type == "session/end-seed")
-        return max((event.seq for event in ends if as_object(event.data).get("inherited") is True), default=0)
+        if self._own_from is None:
+            ends = [row for row in self.rows_with(END_SEED) if as_object(row.get("data")).get("inherited") is True]
+            self._own_from = max((row["seq"] for row in ends if row["type"] == "session/end-seed"), default=0)
+        return self._own_from
+
+    def rows_with(self, *needles: bytes, but: bytes = b"\n") -> Iterator[dict[str, Json]]:
+        """Numbered rows of some types, found by a search over the text; no other row is parsed or checked.
+
+        Args:
+            needles: one of them is in each row that is looked at, e.g. a type.
+            but: what is in no such row.
+        """
+        with self.source.open() as stream:
+            for batch in iter_batches(stream, self.source.size, ContainerStats()):
+                if not any(needle in batch.text for needle in needles):
+                    continue
+                for line in batch.text.split(b"\n"):
+                    if any(needle in line for needle in needles) and but not in line:
+                        try:
+                            row = ecma.parse(line)
+                        except ecma.EcmaSyntaxError:
+                            continue
+                        if isinstance(row, dict) and isinstance(row.get("seq"), int) and "type" in row:
+                            yield row
 
 
 @dataclass(slots=True)

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from dsh_audit.dispatch.scan import DispatchScanner
 from dsh_audit.events import Event
 from dsh_audit.finding import Finding, Severity, sort_findings
 from dsh_audit.log.session_log import EventReader, LogStats, SessionLog
-from dsh_audit.projection.rejection import ProjectionError
 from dsh_audit.projection.state import SessionState
 from dsh_audit.record import dataclass
+from dsh_audit.replay.session_replay import EventFold
 from dsh_audit.request.neutral import Request, build_requests
 from dsh_audit.rules import log as rules
 
@@ -101,25 +101,23 @@ def inspect_log(
     log: SessionLog, through: int | None = None, findings: Iterable[Finding] = (), observer: Observer | None = None
 ) -> Inspection:
     """Read a log once and tell what it is; no body is encoded."""
-    reader, tally = log.events(through), _Tally()
-    state, own_from = SessionState(log.version), log.own_from()
-    scanner = DispatchScanner(log.version, own_from)
-    refused: list[Finding] = []
-    events = reader.runs(split_at=own_from)
-    for event in events if observer is None else observer.watch(events):
+    reader, tally, own_from = log.events(through), _Tally(), log.own_from()
+
+    def see(event: Event) -> None:
         tally.types[event.type] += event.last_seq - event.seq + 1
         tally.turns += event.type == "turn/start" and event.seq >= own_from
-        if refused:
-            continue
-        _count(log, scanner.see(event, state), tally, observer)
-        try:
-            state.apply(event)
-        except ProjectionError as error:
-            where = log.where(seq=event.seq, line=event.line)
-            refused.append(Finding(rules.PROJECTION, error.reason, where))
-    _count(log, scanner.finish(state), tally, observer)
-    observed = [] if observer is None else observer.finish(reader, state)
-    found = sort_findings([*findings, *log.open_findings, *reader.findings, *refused, *observed])
+
+    fold = EventFold(log, reader, DispatchScanner(log.version, own_from))
+    watch = None if observer is None else observer.watch
+    for prepared in fold.run(own_from, see, see, watch):
+        tally.requests[prepared.dispatch.kind] += 1
+        request = build_requests(prepared, log.session_header)[0]
+        if request.model:
+            tally.routes[f"{request.provider}/{request.model}"] = None
+        if observer is not None:
+            observer.request(request)
+    observed = [] if observer is None else observer.finish(reader, fold.state)
+    found = sort_findings([*findings, *fold.findings, *observed])
     return Inspection(
         log=log,
         stats=reader.stats,
@@ -131,16 +129,6 @@ def inspect_log(
         stopped_at=reader.stopped_at,
         findings=tuple(found),
     )
-
-
-def _count(log: SessionLog, prepared: Iterable[Any], tally: _Tally, observer: Observer | None) -> None:
-    for item in prepared:
-        tally.requests[item.dispatch.kind] += 1
-        request = build_requests(item, log.session_header)[0]
-        if request.model:
-            tally.routes[f"{request.provider}/{request.model}"] = None
-        if observer is not None:
-            observer.request(request)
 
 
 def format_time(time_ms: int | float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field, replace
+from typing import Protocol
 
 from dsh_audit.deployment import Deployment, Used
 from dsh_audit.dispatch.compaction_range import Retention
@@ -57,6 +58,73 @@ class Rebuilt:
         return self.extensions.extend(self.request, replace(self.encoded, body=body), captured)
 
 
+class Observer(Protocol):
+    """What looks on while a session is folded."""
+
+    def event(self, log: SessionLog, event: Event) -> None:
+        """The next event of a generation, a run of chunks counting as one; told when it was folded."""
+
+    def request(self, rebuilt: Rebuilt) -> None:
+        """The next request, told before the first event that is no part of its prefix."""
+
+
+@dataclass(slots=True)
+class EventFold:
+    """The one loop over the events of a log: events → folds → dispatches.
+
+    Attributes:
+        refused: what ended the fold, where the harness would refuse an event.
+        state: the folds so far.
+    """
+
+    log: SessionLog
+    reader: EventReader
+    scanner: DispatchScanner
+    refused: list[Finding] = field(default_factory=list)
+    state: SessionState = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.state = SessionState(self.log.version)
+
+    def run(
+        self,
+        own_from: int,
+        see: Callable[[Event], None],
+        see_rest: Callable[[Event], None] | None = None,
+        watch: Callable[[Iterator[Event]], Iterator[Event]] | None = None,
+    ) -> Iterator[Prepared]:
+        """The dispatches, each as soon as it is decided.
+
+        Args:
+            own_from: seq at which the session begins to be its own.
+            see: told each event when it was folded.
+            see_rest: told those behind a refused one.
+            watch: gives the same events on, each before it is folded.
+        """
+        state, events = self.state, self.reader.runs(split_at=own_from)
+        events = events if watch is None else watch(events)
+        for event in events:
+            yield from self.scanner.see(event, state)
+            try:
+                state.apply(event)
+            except ProjectionError as error:
+                where = self.log.where(seq=event.seq, line=event.line)
+                self.refused.append(Finding(rules.PROJECTION, error.reason, where))
+                if see_rest is not None:
+                    see_rest(event)
+                break
+            see(event)
+        yield from self.scanner.finish(state)
+        for event in events:
+            if see_rest is not None:
+                see_rest(event)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What is wrong with the log."""
+        return [*self.log.open_findings, *self.reader.findings, *self.refused]
+
+
 @dataclass(slots=True)
 class Replay:
     """A pass over a session that gives its requests in order; complete when it has been exhausted.
@@ -66,7 +134,7 @@ class Replay:
         deployment: what the log cannot know.
         through: last seq of the current generation to read, None for all.
         assumed: values to use where the deployment is silent, proven by a capture.
-        observe: called with each log and event, after the requests whose prefix the event is no part of.
+        observers: told each event, after the requests whose prefix it is no part of.
 
     Attributes:
         reader: the event reader of the current generation with counts, digest, fence.
@@ -77,7 +145,7 @@ class Replay:
     deployment: Deployment
     through: int | None = None
     assumed: tuple[Used, ...] = ()
-    observe: Callable[[SessionLog, Event], None] | None = None
+    observers: tuple[Observer, ...] = ()
     findings: list[Finding] = field(default_factory=list)
     reader: EventReader = field(init=False)
     encoder: SessionEncoder = field(init=False)
@@ -93,34 +161,26 @@ class Replay:
         for generation in self.history.generations:
             self.encoder = SessionEncoder(self.deployment, self.assumed)
             extensions = Extensions(generation.log, self.deployment)
-            for prepared in self._dispatches(generation):
+            for prepared in self._dispatches(generation, extensions):
                 yield self._rebuild(index, prepared, generation, extensions)
+                extensions.release(prepared.dispatch.prefix_seq)
                 index += 1
         self.findings = [*self.history.findings, *self.findings, *self._images.findings(self.history.current)]
 
-    def _dispatches(self, generation: Generation) -> Iterator[Prepared]:
+    def _dispatches(self, generation: Generation, extensions: Extensions) -> Iterator[Prepared]:
         log = generation.log
         reader = self.reader if log is self.history.current else log.events()
-        state = SessionState(log.version)
         own_from = max(log.own_from(), generation.native_from)
-        scanner = DispatchScanner(log.version, own_from, _retention(self.deployment))
-        refused: list[Finding] = []
-        events = reader.runs(split_at=own_from)
-        for event in events:
-            for prepared in scanner.see(event, state):
-                yield _fenced(prepared, reader)
-            try:
-                state.apply(event)
-            except ProjectionError as error:
-                refused.append(Finding(rules.PROJECTION, error.reason, log.where(seq=event.seq, line=event.line)))
-                break
-            if self.observe is not None:
-                self.observe(log, event)
-        for prepared in scanner.finish(state):
+        fold = EventFold(log, reader, DispatchScanner(log.version, own_from, _retention(self.deployment)))
+
+        def observe(event: Event) -> None:
+            extensions.see(event)
+            for observer in self.observers:
+                observer.event(log, event)
+
+        for prepared in fold.run(own_from, observe):
             yield _fenced(prepared, reader)
-        for _ in events:
-            pass
-        self.findings += [*log.open_findings, *reader.findings, *refused]
+        self.findings += fold.findings
 
     def _rebuild(self, index: int, prepared: Prepared, generation: Generation, extensions: Extensions) -> Rebuilt:
         log = generation.log
@@ -135,6 +195,26 @@ class Replay:
         if dispatch.prefix_seq >= until or encoded.claim not in ("bytes", "json"):
             return encoded
         return replace(encoded, claim="logical", why=(AS_MIGRATED, *encoded.why))
+
+
+def fold_log(
+    history: SessionHistory, deployment: Deployment, *observers: Observer, through: int | None = None
+) -> Replay:
+    """Fold a session once; each observer is told its events and requests in the order of the log.
+
+    Args:
+        history: the session's generations.
+        deployment: what the log cannot know.
+        through: last seq of the current generation to read, None for all.
+
+    Returns:
+        the pass, with its findings and counts.
+    """
+    replay = Replay(history, deployment, through, observers=observers)
+    for rebuilt in replay:
+        for observer in observers:
+            observer.request(rebuilt)
+    return replay
 
 
 def _fenced(prepared: Prepared, reader: EventReader) -> Prepared:

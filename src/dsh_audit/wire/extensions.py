@@ -82,6 +82,7 @@ class Extensions:
         self._rules = deployment.release_rules(log.version)
         self._inherited = _inherited(log)
         self._window = EventWindow(log, self._rules, self._inherited)
+        self.see, self.release = self._window.see, self._window.release
         self._is_off = self._look_up("session_log") == "off"
         self._packages = self._look_up("plugin_packages")
 

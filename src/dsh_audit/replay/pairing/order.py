@@ -15,7 +15,7 @@ from dsh_audit.wire.body import Body
 
 CandidateKind: TypeAlias = Literal["step", "title", "compaction", "web-search"]
 Status: TypeAlias = Literal["paired", "unexplained", "not-checked", "other", "not-captured"]
-Evidence: TypeAlias = Literal["bytes", "json", "order"]
+PairedBy: TypeAlias = Literal["bytes", "json", "order"]
 
 _MAX_SIZE_CELLS = 1_000_000
 _REQUIRED_BONUS = 0.01
@@ -66,7 +66,7 @@ class Pair:
     exchange: Exchange | None
     candidate: Candidate | None = None
     alternative: int = 0
-    evidence: Evidence | None = None
+    evidence: PairedBy | None = None
     notes: tuple[str, ...] = ()
     match: Match | None = field(default=None, repr=False)
 
@@ -101,7 +101,7 @@ class Stream:
     def __init__(self, captured: Sequence[Captured], candidates: Sequence[Candidate]) -> None:
         self._captured = captured
         self._candidates = candidates
-        self._found: dict[int, tuple[int, int, Evidence]] = {}
+        self._found: dict[int, tuple[int, int, PairedBy]] = {}
         self._meter: tuple[int, PrefixMeter] | None = None
 
     def pair(self) -> dict[int, Pair]:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from dsh_audit.events import Event
 from dsh_audit.log.session_log import SessionLog
+from dsh_audit.replay.session_replay import Rebuilt
 
 SWITCHES = frozenset(
     {
@@ -31,7 +32,7 @@ COMPACTIONS = frozenset({"compaction/start", "compaction/summary", "compaction/e
 _KEPT = SWITCHES | COMPACTIONS | {RESTART, "request/header", "image/offload"}
 
 
-class Evidence:
+class TellingEvents:
     """The telling events of the generation in force, by seq; a fold that is fed every event in order."""
 
     def __init__(self) -> None:
@@ -39,7 +40,7 @@ class Evidence:
         self._seqs: list[int] = []
         self._events: list[tuple[str, str]] = []
 
-    def see(self, log: SessionLog, event: Event) -> None:
+    def event(self, log: SessionLog, event: Event) -> None:
         """Take one event; only its type and, for request headers, its reason are kept."""
         if log is not self._log:
             self._log, self._seqs, self._events = log, [], []
@@ -49,6 +50,9 @@ class Evidence:
         elif event.type in _KEPT:
             reason = event.data.get("reason", "") if event.type == "request/header" else ""
             self._keep(event.seq, event.type, reason if isinstance(reason, str) else "")
+
+    def request(self, rebuilt: Rebuilt) -> None:
+        """Requests tell nothing of their own."""
 
     def _keep(self, seq: int, kind: str, detail: str) -> None:
         self._seqs.append(seq)
