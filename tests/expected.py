@@ -32,6 +32,7 @@ def sessions_of(case: Path) -> dict[str, list[int]]:
 def commands_of(case: Path) -> dict[str, list[str]]:
     """Name of an output → the command that prints it, with paths relative to the case."""
     known = ["--deployment", "deployment.json"] if (case / "deployment.json").is_file() else []
+    known += ["--home", "home"] if (case / "home" / "attachments").is_dir() else []
     captures = ["--capture", "captures"] if (case / "captures").is_dir() else []
     commands = {name: [name, "sessions", *known] for name in ("cache", "uploads")}
     if captures:

@@ -7,6 +7,7 @@ format of the log. Source: spec images 3, 6, 9, 10; wire-pi-ai 7.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -32,6 +33,7 @@ from dsh_audit.wire.images import (
 )
 
 _MIB = 1 << 20
+_MAX_OFFLOADED = 64
 _RECIPES: dict[Style, tuple[Recipe, ...]] = {
     "bare": (),
     "short": ("request-image-v4",),
@@ -103,7 +105,18 @@ def image_forms(request: Request, images: RequestImages, deployment: Deployment,
             forms.append(ImageForm(style, carrier, home))
             if carrier == "file":
                 forms += [ImageForm(style, carrier, home, ids) for ids in _shown_ids(images, periods)]
-    return forms
+    return [*forms, *_offloading(forms, request, images, deployment)]
+
+
+def _offloading(
+    forms: Sequence[ImageForm], request: Request, images: RequestImages, deployment: Deployment
+) -> Iterator[ImageForm]:
+    """The forms with fewer images, where captures show that some were left out and the limits may be others."""
+    texts = {"named": handles.OFFLOAD_START, "short": handles.OFFLOADED, "bare": handles.OFFLOADED}
+    most = len(images.occurrences) if request.format_version < 4 and deployment.shown is not None else 0
+    for form in forms:
+        if form.carrier != "text" and texts[form.style] in deployment.constants:
+            yield from (replace(form, offloaded=count) for count in range(1, min(most, _MAX_OFFLOADED) + 1))
 
 
 def _shown_ids(images: RequestImages, periods: Sequence[Any]) -> Iterator[Any]:
@@ -217,6 +230,9 @@ def make_writer(
     references = [item.reference for item in images.occurrences if item.reference is not None]
     if form.carrier in ("text", "placeholder") or request.format_version >= 4:
         return writer
+    if form.offloaded is not None:
+        writer.offloaded = form.offloaded
+        return writer
     writer.offloaded = _count(request, deployment, writer, references, policies[0].max_bytes, is_pi=is_pi)
     return writer
 
@@ -239,14 +255,15 @@ def _count(
     def logged(reference: Reference) -> int:
         return min(reference.size_bytes, max_bytes)
 
-    inline = OffloadLimits(limit("max_inline_bytes", 20 * _MIB), 10 * _MIB, limit("max_images", 600), 20, True)
+    step = limit("image_count_step", 20)
+    inline = OffloadLimits(limit("max_inline_bytes", 20 * _MIB), 10 * _MIB, limit("max_images", 600), step, True)
     if is_pi or writer.form.style == "bare":
         profile = deployment.look_up("providers", request.provider, "profile") or {}
         size = profile.get("maxRequestImageBytes") if is_pi else limit("max_inline_bytes", PI_REQUEST_BYTES)
         alone = OffloadLimits(size if isinstance(size, int) else PI_REQUEST_BYTES, 1, None, 1, True)
         first = (alone, logged if is_pi else lambda reference: reference.size_bytes)
         return count_offloaded(references, (first, (alone, writer.size_bytes))[: 1 + is_pi])
-    raw = OffloadLimits(limit("max_image_bytes", 128 * _MIB), 64 * _MIB, limit("max_images", 600), 20)
+    raw = OffloadLimits(limit("max_image_bytes", 128 * _MIB), 64 * _MIB, limit("max_images", 600), step)
     exact = inline if writer.form.carrier == "inline" else raw
     return count_offloaded(references, ((raw, logged), (exact, writer.size_bytes)))
 

@@ -36,12 +36,14 @@ class ImageForm:
     Args:
         home: ``$DSH_HOME`` in paths; None where texts have no path, UNKNOWN_HOME where nothing shows it.
         ids: file ids that a capture shows; others are those of the file index.
+        offloaded: how many of the oldest images are replaced by notes; None where the limits decide.
     """
 
     style: Style
     carrier: Carrier
     home: str | None = None
     ids: FileIds = ()
+    offloaded: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
