@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-import sqlite3
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
-from dsh_audit.capture import Fidelity, read_capture
+from dsh_audit.capture import IMPORTERS, Fidelity, read_capture
 from dsh_audit.capture.response import read_facts
 from dsh_audit.capture.tnetstring import TnetstringError, parse_tnetstring
+from dsh_audit.cli.options import CAPTURE_FORMATS
 from dsh_audit.errors import CaptureError
-from tests.capture_files import BODY, CHAT, SESSION
+from tests.capture_files import BODY, CHAT, SESSION, har_entry, write_har
 from tests.cli import run
 
 ROOT = Path(__file__).parents[1]
@@ -282,8 +284,90 @@ def test_no_cassette(tmp_path: Path, data: bytes) -> None:
     assert "\n" not in caught.value.message
 
 
-def test_a_database_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    sqlite3.connect(path).execute("create table t(x)").connection.close()
-    with pytest.raises(CaptureError):
-        read_capture(path)
+def database(name: str) -> bytes:
+    return b"SQLite format 3\0" + f"CREATE TABLE {name} (x)".encode()
+
+
+TAR = b"captures/0000.body".ljust(257, b"\0") + b"ustar\0".ljust(512, b"\0")
+
+
+@pytest.mark.parametrize(
+    ("data", "what", "hint"),
+    [
+        (database("t"), "an SQLite database", "sqlite3 -json"),
+        (database("record_blobs"), "an SQLite database", "claude-tap export"),
+        (TAR, "a tar archive", "Unpack"),
+        (gzip.compress(TAR), "a tar archive", "Unpack"),
+        (b"PK\x03\x04....", "a ZIP archive", "Unpack"),
+        (b"\x0a\x0d\x0d\x0a....", "a packet capture", "mitmdump"),
+        (b"<!doctype html>", "an HTML page", "HAR"),
+        (b"%PDF-1.7", "a PDF", ""),
+    ],
+)
+def test_what_is_no_capture_is_named(tmp_path: Path, data: bytes, what: str, hint: str) -> None:
+    (tmp_path / "a").write_bytes(data)
+    with pytest.raises(CaptureError) as caught:
+        read_capture(tmp_path / "a")
+    assert caught.value.message.endswith(f"no capture: {what}")
+    assert hint in (caught.value.hint or "")
+
+
+def test_a_folder_or_a_log_is_pointed_out(tmp_path: Path) -> None:
+    (tmp_path / "flows.mitm").touch()
+    with pytest.raises(CaptureError) as caught:
+        read_capture(tmp_path)
+    assert caught.value.hint == "Did you mean flows.mitm in it?"
+    with pytest.raises(CaptureError) as caught:
+        read_capture(next((ROOT / "golden" / "v0-tools" / "sessions").rglob("session.jsonl")))
+    assert "give it as LOG" in (caught.value.hint or "")
+
+
+def inspect(*paths: Path, **options: str) -> tuple[int, Any]:
+    named = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
+    done = run("capture", "inspect", *paths, *named, "--format", "json")
+    report = json.loads(done.stdout)
+    schema = json.loads((ROOT / "schemas" / "capture-inspect.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(report)
+    return done.returncode, report["archives"]
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "claims"),
+    [
+        ("mitmproxy-12.3.1.mitm", "mitmproxy", {"identical": 5}),
+        ("mitmproxy-11.0.2.har", "mitmproxy 11.0.2", {"identical": 5}),
+        ("mitmproxy-11.0.2-streamed.mitm", "mitmproxy", {"not-checked": 3}),
+        ("vcrpy-9.4.2.yaml", "vcrpy", {"identical": 5}),
+        ("claude-tap-0.1.146.ctap.json", "claude-tap", {"same-json": 3}),
+        ("litellm-1.108.7.jsonl", "LiteLLM", {"same-json": 2}),
+    ],
+)
+def test_inspect_says_what_can_be_claimed(name: str, tool: str, claims: dict[str, int]) -> None:
+    code, (archive,) = inspect(SAMPLES / name)
+    assert code == ("not-checked" in claims)
+    assert (archive["tool"], archive["verified"], archive["counts"]["claims"]) == (tool, True, claims)
+    shown = run("capture", "inspect", SAMPLES / name).stdout.decode()
+    assert "sk-toy" not in shown and f"{sum(claims.values())} {next(iter(claims))}" in shown
+
+
+def test_inspect_keeps_the_digest_of_the_bytes_as_sent(tmp_path: Path) -> None:
+    packed = gzip.compress(BODY, mtime=0)
+    headers = pairs([["content-encoding", "gzip"], ["x-api-key", "sk-secret"]])
+    _, (archive,) = inspect(write_flows(tmp_path, {"request": request(content=packed, headers=headers)}))
+    (item,) = archive["exchanges"]
+    assert (item["encoded"]["sha256"], item["body"]["sha256"]) == (sha256(packed).hexdigest(), sha256(BODY).hexdigest())
+    assert item["masked"] == ["x-api-key"]
+
+
+def test_unverified_tools_say_so(tmp_path: Path) -> None:
+    path = write_har(tmp_path / "a.har", har_entry(bodySize=len(BODY)))
+    assert "an unknown tool (unverified: " in run("capture", "inspect", path).stdout.decode()
+
+
+def test_a_format_can_be_forced(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b" \n" + json.dumps(RECORDS[0]).encode())
+    assert inspect(path, capture_format="jsonl")[1][0]["format"] == "jsonl"
+    done = run("capture", "inspect", path, "--capture-format", "mitmproxy")
+    assert done.returncode == 2
+    assert tuple(importer.format for importer in IMPORTERS) == CAPTURE_FORMATS

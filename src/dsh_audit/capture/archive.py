@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -32,12 +33,14 @@ class CaptureArchive:
     Args:
         exchanges: in order of receipt.
         collected: what is wrong with the archive, as far as it was read.
-        format: name of the importer: ``bundle``, ``har`` or ``jsonl``.
+        format: name of the importer.
+        tool: that wrote it, where the archive says so.
     """
 
     exchanges: tuple[Exchange, ...]
     collected: Findings
     format: str
+    tool: str | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -164,15 +167,14 @@ def _check_body(record: Record, exchange: Exchange, data: bytes, findings: Findi
     coding = _coding_to_undo(exchange, data)
     if coding is not None:
         exchange = _check_length(record, exchange, len(data), findings)
+        encoded = BodyDigest(len(data), hashlib.sha256(data).hexdigest())
         try:
             data = decode_content(data, coding)
         except ContentCodingError as error:
             findings.add(rules.UNDECODABLE_BODY, str(error), captured=record.id)
             return replace(exchange, fidelity=Fidelity.PARTIAL, load_body=_nothing, truncation=str(error))
-        findings.add(
-            rules.ENCODED_BODY, f"content coding {coding} undone for comparison", captured=record.id
-        )
-        exchange = replace(exchange, load_body=_Decoded(record.load, coding))
+        findings.add(rules.ENCODED_BODY, f"content coding {coding} undone for comparison", captured=record.id)
+        exchange = replace(exchange, load_body=_Decoded(record.load, coding), encoded=encoded)
     else:
         exchange = _check_undone(record, exchange, len(data), findings)
         if exchange.truncation is None and data[:1] == b"{" and not data.rstrip().endswith(b"}"):

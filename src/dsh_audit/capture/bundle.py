@@ -16,6 +16,7 @@ from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_e
 from dsh_audit.capture.coding import MAX_BODY_BYTES
 from dsh_audit.capture.exchange import BodyDigest, Exchange, Fidelity
 from dsh_audit.capture.files import read_regular
+from dsh_audit.capture.foreign import hint_at_files
 from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int, required_text
 from dsh_audit.errors import CaptureError, UsageError
 from dsh_audit.events import Json
@@ -76,6 +77,8 @@ def _list_files(path: Path) -> tuple[dict[str, Path], dict[str, Path]]:
             hint = "Expected NNNN.body and NNNN.meta.json."
             if nested:
                 hint = f"Did you mean {path / 'captures'}?"
+            else:
+                hint = hint_at_files([file.name for file in path.iterdir()]) or hint
             raise CaptureError(f"{path}: no captured requests in this directory", hint=hint)
     except OSError as error:
         raise CaptureError(f"{path}: {error.strerror or 'cannot be read'}") from None

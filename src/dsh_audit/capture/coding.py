@@ -5,8 +5,10 @@ The harness sends bodies without a coding; a proxy between it and the capture ma
 
 from __future__ import annotations
 
+import importlib
 import zlib
 from io import BytesIO
+from typing import Any
 
 import zstandard
 
@@ -55,6 +57,8 @@ def _decode_one(data: bytes, coding: str, limit: int) -> bytes:
         return _inflate_member(data, zlib.decompressobj(), limit)[0]
     if coding == "zstd":
         return _decode_zstd(data, limit)
+    if coding == "br":
+        return _decode_brotli(data, limit)
     raise ContentCodingError(f"content coding {coding!r} is not supported")
 
 
@@ -86,6 +90,25 @@ def _decode_zstd(data: bytes, limit: int) -> bytes:
     at = 0
     while at < len(data):
         at = _decode_zstd_frame(data, at, out, limit)
+    return out.getvalue()
+
+
+def _decode_brotli(data: bytes, limit: int) -> bytes:
+    """In small steps, by the package brotli where it is installed."""
+    try:
+        brotli: Any = importlib.import_module("brotli")
+    except ImportError:
+        raise ContentCodingError("content coding 'br' needs the Python package brotli") from None
+    out, inflater = BytesIO(), brotli.Decompressor()
+    for at in range(0, len(data), _STEP):
+        try:
+            out.write(inflater.process(data[at : at + _STEP]))
+        except brotli.error as error:
+            raise ContentCodingError(f"not a valid brotli body: {error}") from None
+        if out.tell() > limit:
+            raise ContentCodingError("too large when decompressed")
+    if not inflater.is_finished():
+        raise ContentCodingError("the compressed body is cut")
     return out.getvalue()
 
 

@@ -101,6 +101,7 @@ class Exchange:
         truncation: why the body is partial, one line; None when it is not.
         digest: of a body that the archive does not hold.
         text_check: what to do with the body when it is read first; None when it was looked at already.
+        encoded: size and digest of the body before its content coding was undone.
         response: the answer, where the archive keeps any of it.
     """
 
@@ -117,6 +118,7 @@ class Exchange:
     truncation: str | None = None
     digest: BodyDigest | None = None
     text_check: TextCheck | None = field(default=None, repr=False, compare=False)
+    encoded: BodyDigest | None = None
     response: Response | None = field(default=None, repr=False, compare=False)
 
     def http_header(self, name: str) -> str | None:

@@ -46,17 +46,19 @@ def read_har(path: Path, fields: Mapping[str, str] | None = None) -> CaptureArch
         raise UsageError("--capture-field applies to JSONL captures only")
     findings = Findings(str(path))
     records: list[tuple[float | None, Record]] = []
-    for index, entry in enumerate(_parse_entries(path)):
+    entries, tool = _parse_entries(path)
+    for index, entry in enumerate(entries):
         name = f"{index:04d}"
         try:
             records.append((_started(entry), _parse_entry(entry, name, findings)))
         except BadShapeError as error:
             findings.add(rules.BAD_RECORD, f"entry {index}: {error}", captured=name)
     exchanges = [finish_exchange(record, order, findings) for order, record in enumerate(_by_time(records))]
-    return CaptureArchive(tuple(exchanges), findings, FORMAT)
+    return CaptureArchive(tuple(exchanges), findings, FORMAT, tool)
 
 
-def _parse_entries(path: Path) -> list[Json]:
+def _parse_entries(path: Path) -> tuple[list[Json], str | None]:
+    """The entries, and the tool that says it wrote them."""
     data = read_whole(path).removeprefix(_BOM)
     try:
         har = ecma.parse(data)
@@ -67,7 +69,9 @@ def _parse_entries(path: Path) -> list[Json]:
     entries = log.get("entries") if isinstance(log, dict) else None
     if not isinstance(entries, list):
         raise CaptureError(f"{path}: no HAR: log.entries is not a list")
-    return entries
+    creator = log.get("creator") if isinstance(log, dict) else None
+    name, version = (creator.get(key) if isinstance(creator, dict) else None for key in ("name", "version"))
+    return entries, f"{name} {version}"[:60] if isinstance(name, str) and isinstance(version, str) else None
 
 
 def _by_time(records: list[tuple[float | None, Record]]) -> list[Record]:

@@ -33,6 +33,12 @@ FORMAT = "jsonl"
 MAX_LINE_BYTES = MAX_BODY_BYTES
 
 _BOM = b"\xef\xbb\xbf"
+_SHAPES: dict[str, set[str]] = {
+    "claude-tap": {"turn", "upstream_base_url", "request"},
+    "LiteLLM": {"proxy_server_request"},
+    "Helicone": {"request_created_at", "request_body"},
+    "an AI gateway": {"provider", "model", "path", "request"},
+}
 _ANSWER_MEMBERS = ("usage", "choices", "content", "output", "error")
 
 
@@ -88,7 +94,7 @@ def _finish(
             f"{path}: no request records: nothing in it has a url and a body",
             hint="Say where they are: --capture-field url=a.b --capture-field body=c.d (also headers, method, …).",
         )
-    return CaptureArchive(tuple(exchanges), reader.findings, name)
+    return CaptureArchive(tuple(exchanges), reader.findings, name, reader.tool)
 
 
 def _read_array(source: Source) -> list[Json] | None:
@@ -216,6 +222,7 @@ class RecordReader:
     first_line: int | None = None
     added: dict[str, int] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
+    tool: str | None = None
 
     def take(
         self, value: Json, entry: Entry, place: str, line: int | None = None, at: int | None = None
@@ -234,6 +241,7 @@ class RecordReader:
             self.findings.add(rules.BAD_RECORD, f"{place}: {error}", line=line, at=at)
             return None
         self.count += 1
+        self.tool = self.tool or _tool_of(value)
         return record
 
     def tell_skipped(self) -> None:
@@ -314,6 +322,12 @@ def _parse_body(record: Json, fields: FieldMap) -> tuple[HeldBody, Fidelity]:
     if isinstance(body, dict | list):
         return HeldBody(None), Fidelity.JSON
     raise BadShapeError("body must be a string, an object or a list")
+
+
+def _tool_of(record: Json) -> str | None:
+    """Who writes records of this shape."""
+    names = set(record) if isinstance(record, dict) else set()
+    return next((tool for tool, signs in _SHAPES.items() if signs <= names), None)
 
 
 def _with_host(url: str, host: Json) -> str:

@@ -114,6 +114,8 @@ class _Reader:
                 try:
                     size, start = parse_size(head, 0, len(head))
                 except TnetstringError:
+                    if not at:
+                        raise CaptureError(f"{self.source.path}: no flow of mitmproxy starts in it") from None
                     self.findings.add(rules.BAD_RECORD, f"no flow starts at byte {at}", at=at)
                     return
                 total = start + size + 1

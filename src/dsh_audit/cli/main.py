@@ -30,6 +30,7 @@ _COMMANDS = {
     "requests": "List every model request of a log.",
     "render": "Print what the model was sent in one request.",
     "encode": "Print the exact body of one request given as JSON.",
+    "capture": "Say what an archive of captured requests holds.",
     "deployment": "Propose a deployment file from logs and captures.",
     "verify": "Compare captured requests with the log, byte for byte.",
     "drift": "List changes of settings, system prompt and tools.",

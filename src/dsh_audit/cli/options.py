@@ -170,17 +170,18 @@ _DEPLOYMENT = (
 
 @dataclass(frozen=True, slots=True)
 class CaptureChoice:
-    """What ``--capture`` and ``--capture-field`` say."""
+    """What ``--capture``, ``--capture-field`` and ``--capture-format`` say."""
 
     captures: tuple[str, ...] = ()
     capture_fields: tuple[str, ...] = ()
+    capture_format: str | None = None
 
     def read(self) -> list[CaptureArchive]:
         """The captures that are named."""
         from dsh_audit.capture import read_capture
 
         fields = self._read_fields() or None
-        return [read_capture(Path(path), fields=fields) for path in self.captures]
+        return [read_capture(Path(path), fields=fields, chosen=self.capture_format) for path in self.captures]
 
     def _read_fields(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -192,7 +193,11 @@ class CaptureChoice:
         return found
 
 
-_CAPTURE_HELP = "Captured requests: a directory of NNNN.body + NNNN.meta.json, a HAR file, or JSONL. Repeatable."
+CAPTURE_FORMATS = ("bundle", "mitmproxy", "har", "claude-tap", "vcr", "access-log", "jsonl")
+
+_CAPTURE_HELP = (
+    "Captured requests: a directory of NNNN.body + NNNN.meta.json, mitmproxy flows, a HAR file, JSONL, … Repeatable."
+)
 _CAPTURE_FIELD = _option(
     "--capture-field",
     "capture_fields",
@@ -200,10 +205,15 @@ _CAPTURE_FIELD = _option(
     metavar="NAME=PATH",
     help="Where a JSONL record keeps something, as a dotted path, e.g. body=request.payload.",
 )
+_CAPTURE_FORMAT = _option(
+    "--capture-format",
+    type=click.Choice(CAPTURE_FORMATS),
+    help="Read captures as this format, whatever their content looks like.",
+)
 
 
 def capture_options(help_text: str = _CAPTURE_HELP, *, required: bool = False) -> Decorator[Any]:
-    """``--capture`` and ``--capture-field``, as a CaptureChoice ``captures``."""
+    """``--capture`` and how to read it, as a CaptureChoice ``captures``."""
     capture = _option(
         "--capture",
         "captures",
@@ -213,7 +223,7 @@ def capture_options(help_text: str = _CAPTURE_HELP, *, required: bool = False) -
         metavar="PATH",
         help=help_text,
     )
-    return _collected("captures", CaptureChoice, (capture, _CAPTURE_FIELD))
+    return _collected("captures", CaptureChoice, (capture, _CAPTURE_FIELD, _CAPTURE_FORMAT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +285,8 @@ LOGS = _collected("logs", LogChoice, (click.argument("names", metavar="LOG...", 
 """Several of them."""
 ANY_LOGS = _collected("logs", LogChoice, (click.argument("names", metavar="[LOG]...", nargs=-1), *_LOG))
 """Several, or none."""
+CAPTURE_READING = _collected("reading", CaptureChoice, (_CAPTURE_FIELD, _CAPTURE_FORMAT))
+"""How to read archives that are arguments, as ``reading``."""
 DEPLOYMENT = _collected("deployment", DeploymentChoice, _DEPLOYMENT)
 """``--deployment``, ``--constant``, ``--catalog``, ``--home``, ``--objects``, as ``deployment``."""
 PRICES = _collected("prices", PriceChoice, _PRICES)

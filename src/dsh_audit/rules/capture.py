@@ -98,8 +98,8 @@ UNDECODABLE_BODY = Rule(
     code="capture/undecodable-body",
     severity=Severity.ERROR,
     title="The content coding of a body cannot be undone, so nothing can be compared.",
-    advice="gzip, deflate and zstd are understood; capture before the proxy that encodes.",
-    example="0003: content coding 'br' is not supported",
+    advice="gzip, deflate and zstd are understood, br with the package brotli; capture before the proxy that encodes.",
+    example="0003: content coding 'lzma' is not supported",
 )
 UNSAFE_FILE = Rule(
     code="capture/unsafe-file",
