@@ -68,7 +68,7 @@ def test_streamed_answers_of_real_tools(name: str) -> None:
          {"input_tokens": 3, "output_tokens": 9}, None),
         ([["request-id", "r1"], ["content-encoding", "gzip"]], gzip.compress(
             b'data: {"type":"response.completed","response":{"id":"m","usage":{"input_tokens":3},'
-            b'"prompt_cache_diagnostics":{"reason":"x"}}}\n'), {"input_tokens": 3}, {"reason": "x"}),
+            b'"prompt_cache_diagnostics":{"reason":"x"}}}\n', mtime=0), {"input_tokens": 3}, {"reason": "x"}),
     ],
 )  # fmt: skip
 def test_facts_of_an_answer(tmp_path: Path, headers: Any, body: bytes, usage: Any, told: Any) -> None:
@@ -166,7 +166,7 @@ def test_flows_old_and_new(tmp_path: Path) -> None:
         ({"request": request(path=None)}, "capture/bad-record"),
         ({"request": request(content=None)}, "capture/no-body"),
         ({"request": request(content=b"\xff{")}, "capture/not-utf8"),
-        ({"request": request(content=gzip.compress(BODY), headers=pairs([["content-encoding", "gzip"]]))},
+        ({"request": request(content=gzip.compress(BODY, mtime=0), headers=pairs([["content-encoding", "gzip"]]))},
          "capture/encoded-body"),
         ({"request": request(headers=pairs([["content-length", "9999"]]))}, "capture/truncated-body"),
     ],
@@ -244,7 +244,7 @@ RECORDS = [{"method": "POST", "url": CHAT, "body": TEXT}, {"path": CHAT[1:], "re
         json.dumps(RECORDS, indent=1).encode("utf-8-sig"),
         "\n".join(map(json.dumps, RECORDS)).encode("utf-16"),
         "\r\n".join(map(json.dumps, RECORDS)).encode("utf-16-le"),
-        gzip.compress(json.dumps(RECORDS).encode("utf-16-be")),
+        gzip.compress(json.dumps(RECORDS).encode("utf-16-be"), mtime=0),
     ],
 )
 def test_arrays_encodings_and_gateway_records(tmp_path: Path, data: bytes) -> None:
@@ -297,7 +297,7 @@ TAR = b"captures/0000.body".ljust(257, b"\0") + b"ustar\0".ljust(512, b"\0")
         (database("t"), "an SQLite database", "sqlite3 -json"),
         (database("record_blobs"), "an SQLite database", "claude-tap export"),
         (TAR, "a tar archive", "Unpack"),
-        (gzip.compress(TAR), "a tar archive", "Unpack"),
+        (gzip.compress(TAR, mtime=0), "a tar archive", "Unpack"),
         (b"PK\x03\x04....", "a ZIP archive", "Unpack"),
         (b"\x0a\x0d\x0d\x0a....", "a packet capture", "mitmdump"),
         (b"<!doctype html>", "an HTML page", "HAR"),
