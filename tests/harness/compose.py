@@ -68,6 +68,8 @@ def build_launch(runtime: Runtime, case: Json, phase: Json, places: Places) -> L
     file = places.work / f"composition-{phase['index']}.json"
     file.write_text(json.dumps(rows, indent=1))
     env = _environment(case, phase, places)
+    if case.get("base_url_from_env"):
+        env["DEEPSEEK_BASE_URL"] = base_url(runtime, places.port)
     if runtime.has_profiles:
         return Launch([program, "--profile", _profile(case), "--patch", str(file)], env)
     return Launch([program], env | {"DSH_CORDIS_CONFIG": str(file)})
@@ -105,7 +107,9 @@ def _settings(runtime: Runtime, case: Json, phase: Json, places: Places) -> dict
     def configure(row: str, **config: Json) -> None:
         rows.setdefault(row, {}).setdefault("config", {}).update(config)
 
-    configure("llm-deepseek", baseURL=base_url(runtime, places.port), apiKeyEnv="DEEPSEEK_API_KEY")
+    configure("llm-deepseek", apiKeyEnv="DEEPSEEK_API_KEY")
+    if not case.get("base_url_from_env"):
+        configure("llm-deepseek", baseURL=base_url(runtime, places.port))
     store = "sessions" if _profile(case) == "sdk-minimal" else "session-persistence-jsonl"
     if "pack" in case:
         configure(store, packChunks=case["pack"])

@@ -8,6 +8,7 @@ A case is a dict (JSON types only):
     compression, pack, profile, persona, no_checkpoints, title_max_tokens
     cache_grain       report usage from a true prefix cache of this grain
     deployment        what dsh-audit must be told to verify the case
+    base_url_from_env true: the harness is pointed at the server by DEEPSEEK_BASE_URL alone
     fresh_only        true: never recorded, because the data holds upstream prose
     leftover          true: how many replies are asked for differs between releases
     phases            each a new process on the same home:

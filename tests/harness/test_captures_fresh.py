@@ -27,9 +27,8 @@ def verify(folder: Path, capture: Path) -> tuple[int, dict[str, int]]:
 @pytest.mark.parametrize("name", ["v0late-tools", "v4-tools"])
 def test_mitmproxy_before_the_real_harness(name: str, tmp_path: Path) -> None:
     flows, har = tmp_path / "flows.mitm", tmp_path / "flows.har"
-    outcome = run_case(
-        CASES[name], tmp_path, through=lambda port: tools.mitmdump(port, flows, "--set", f"hardump={har}")
-    )
+    case = {**CASES[name], "base_url_from_env": True}
+    outcome = run_case(case, tmp_path, through=lambda port: tools.mitmdump(port, flows, "--set", f"hardump={har}"))
     assert outcome.failures == []
     expected = {"captured": 5, "identical_except_unlogged": 5}  # dsh_plugin_packages is in no log
     assert [verify(tmp_path, capture) for capture in (tmp_path / "captures", flows, har)] == [(0, expected)] * 3
