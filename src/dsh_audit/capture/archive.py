@@ -74,6 +74,7 @@ class Record:
         no_body: why there is none, where the format says so.
         cut: why the body is not whole, where the format says so.
         response: as stored, secrets included.
+        time_ms: when it was sent, or answered where only that is known.
     """
 
     id: str
@@ -91,6 +92,7 @@ class Record:
     no_body: str | None = None
     cut: str | None = None
     response: Response | None = None
+    time_ms: float | None = None
 
 
 class Findings:
@@ -133,6 +135,7 @@ def finish_exchange(record: Record, received_order: int, findings: Findings) -> 
         load_body=record.load if record.load_value is None else _Printed(record.load_value),
         load_value=record.load_value,
         status=record.status,
+        time_ms=record.time_ms,
         digest=record.digest,
         response=None if record.response is None else _finish_response(record.response),
     )

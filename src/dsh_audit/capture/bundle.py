@@ -118,6 +118,7 @@ def parse_meta(data: bytes, name: str, load: _BodyFile) -> Record:
         status=optional_int(meta.get("status")),
         digest=_digest(meta.get("body")),
         peek=load.peek,
+        time_ms=optional_int(meta.get("receivedAt")),
     )
 
 

@@ -102,6 +102,7 @@ class Exchange:
         digest: of a body that the archive does not hold.
         text_check: what to do with the body when it is read first; None when it was looked at already.
         encoded: size and digest of the body before its content coding was undone.
+        time_ms: of the request, where known.
         response: the answer, where the archive keeps any of it.
     """
 
@@ -119,6 +120,7 @@ class Exchange:
     digest: BodyDigest | None = None
     text_check: TextCheck | None = field(default=None, repr=False, compare=False)
     encoded: BodyDigest | None = None
+    time_ms: float | None = None
     response: Response | None = field(default=None, repr=False, compare=False)
 
     def http_header(self, name: str) -> str | None:

@@ -30,6 +30,7 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "status": (
         "response.status", "response.status_code", "response.statusCode", "status", "status_code", "response_status"
     ),
+    "time": ("timestamp", "created_at", "request_created_at", "time", "request.timestamp", "startTime"),
     "response_headers": ("response.headers", "response_headers"),
     "response_body": ("response.body", "response.body_text", "response_body", "response.content.text"),
 }  # fmt: skip

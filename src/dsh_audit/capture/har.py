@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
 from dsh_audit.capture.exchange import Fidelity
 from dsh_audit.capture.files import read_whole
 from dsh_audit.capture.response import Response
-from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int, required_text
+from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int, required_text, time_of
 from dsh_audit.capture.text import HeldBody, base64_body, text_body
 from dsh_audit.errors import CaptureError, UsageError
 from dsh_audit.events import Json
@@ -88,13 +87,7 @@ def _by_time(records: list[tuple[float | None, Record]]) -> list[Record]:
 
 def _started(entry: Json) -> float | None:
     text = entry.get("startedDateTime") if isinstance(entry, dict) else None
-    try:
-        time = datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    if time is None:
-        return None
-    return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp()
+    return time_of(text) if isinstance(text, str) else None
 
 
 def _parse_entry(entry: Json, name: str, findings: Findings) -> Record:
@@ -121,6 +114,7 @@ def _parse_entry(entry: Json, name: str, findings: Findings) -> Record:
         needs_length=not body.is_lossy,
         no_body="the HAR holds no text of the body",
         response=answer,
+        time_ms=_started(entry),
     )
 
 

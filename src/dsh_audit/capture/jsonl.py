@@ -21,7 +21,7 @@ from dsh_audit.capture.fields import FieldMap
 from dsh_audit.capture.files import Source
 from dsh_audit.capture.litellm import call_id_of, is_cut, without_added
 from dsh_audit.capture.response import Response
-from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int
+from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int, time_of
 from dsh_audit.capture.text import HeldBody, base64_body, text_body
 from dsh_audit.errors import CaptureError
 from dsh_audit.events import Json
@@ -280,6 +280,7 @@ class RecordReader:
             no_body="the log holds no body" if self.fields.find(value, "body") in ("", "-") else None,
             cut=cut,
             response=self._response(value, entry),
+            time_ms=time_of(self.fields.find(value, "time")),
         )
 
     def _response(self, value: Json, entry: Entry) -> Response | None:

@@ -164,6 +164,7 @@ class _Flow:
             status=None if answer is None else answer.status,
             no_body="mitmproxy kept no body: it was streamed",
             response=answer,
+            time_ms=float(sent_at) * 1000 if isinstance(sent_at, int | float) else None,
         )
         start = b"" if body is None else body.of(self.data[: body.at + 4])
         return float(sent_at) if isinstance(sent_at, int | float) else 0.0, record

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from dsh_audit.events import Json
 
 
@@ -56,3 +58,16 @@ def _texts(name: Json, value: Json) -> tuple[str, str]:
     if isinstance(name, str) and isinstance(value, str):
         return name, value
     raise BadShapeError("names and values of headers must be strings")
+
+
+def time_of(value: Json) -> float | None:
+    """Milliseconds since 1970 from an ISO time (UTC where no zone is named), seconds or milliseconds."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value * 1000 if 0 < value < 100_000_000_000 else float(value)
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    if time is None:
+        return None
+    return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1000

@@ -275,11 +275,16 @@ def _compare(sent: Sent, before: Sent | None, match: Match | None, shared_before
 
 def predict(compared: Compared, sent: Sent, match: Match | None, rules: CacheRules) -> Predicted | None:
     """Tokens that the cache of a provider can give back, by its rules; None without a prompt."""
+    return predict_tokens(compared, sent.usage, usage_check.shared_tokens(sent, match), rules)
+
+
+def predict_tokens(
+    compared: Compared, usage: Usage | None, tokens: int | None, rules: CacheRules
+) -> Predicted | None:
+    """The same, where the tokens shared with an earlier request are known, or not."""
     if compared.prompt_bytes is None or compared.shared is None:
         return None
-    usage = sent.usage
     if usage is not None and usage.prompt:
-        tokens = usage_check.shared_tokens(sent, match)
         return Predicted(rules.reusable(tokens or 0), usage.prompt, "usage")
     tokens = rules.reusable(compared.shared // BYTES_PER_TOKEN)
     return Predicted(tokens, -(-compared.prompt_bytes // BYTES_PER_TOKEN), "estimate")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dsh_audit.checks.cache_model import CacheRow
+from dsh_audit.checks.cache_model import CacheRow, CaptureRun
 from dsh_audit.checks.causes import CAUSES
 from dsh_audit.finding import Finding, Rule
 from dsh_audit.log.session_log import SessionLog
@@ -13,7 +13,7 @@ from dsh_audit.rules import cache as rules
 _BY_PART = {"tools": rules.TOOLS_CHANGED, "system": rules.SYSTEM_CHANGED, "config": rules.CONFIG_CHANGED}
 
 
-def check_cache(rows: Iterable[CacheRow], log: SessionLog) -> list[Finding]:
+def check_cache(rows: Iterable[CacheRow], log: SessionLog | CaptureRun) -> list[Finding]:
     """Findings of all busts, grouped by rule and part."""
     groups: dict[tuple[str, str | None], list[CacheRow]] = {}
     for row in rows:
@@ -30,7 +30,7 @@ def _rule_of(row: CacheRow) -> Rule:
     return CAUSES[why.cause][0]
 
 
-def _finding(rows: list[CacheRow], log: SessionLog) -> Finding:
+def _finding(rows: list[CacheRow], log: SessionLog | CaptureRun) -> Finding:
     first = rows[0]
     assert first.bust is not None
     why = first.bust.why

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from dsh_audit.checks.causes import Why
 from dsh_audit.checks.drift_model import HeaderChange
+from dsh_audit.finding import Where
 from dsh_audit.log.session_log import SessionLog
 from dsh_audit.pricing import Usage
 from dsh_audit.record import dataclass
@@ -15,6 +16,31 @@ from dsh_audit.record import dataclass
 Basis = Literal["usage", "estimate"]
 Remark = Literal["first", "unsent", "no-body", "no-data", "below-minimum"]
 """Why nothing is claimed: first of its lineage, never sent, no body, no cache figures, too short to be cached."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRun:
+    """Captures that stand where a log would: there are no events to name.
+
+    Args:
+        label: as named by the user.
+        session_id: the one that all requests name, else how many they name.
+        is_one: whether it is an id.
+    """
+
+    label: str
+    session_id: str
+    is_one: bool
+
+    @property
+    def source(self) -> CaptureRun:
+        """Itself: it has the label."""
+        return self
+
+    def where(self, *, seq: int | None = None, request: int | None = None, pointer: str | None = None) -> Where:
+        """A place of a finding."""
+        session = self.session_id if self.is_one else None
+        return Where(source=self.label, session=session, seq=seq, request=request, pointer=pointer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +186,7 @@ class CacheRow:
         kind: ``step``, ``title``, ``compaction`` or ``web-search``.
         lineage: requests with the same lineage can share a prefix.
         time_ms: when it was sent, as logged.
-        seq: its first own event: where the log goes on behind what it could see.
+        seq: its first own event: where the log goes on behind what it could see; None without a log.
         usage: as the provider reported it.
         cost: of the whole request; None without usage or price.
         change: the header change it brought.
@@ -175,7 +201,7 @@ class CacheRow:
     step: int | None
     attempt: int | None
     time_ms: int | float | None
-    seq: int
+    seq: int | None
     provider: str
     model: str
     outcome: str

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, get_args
 
-from dsh_audit.checks.cache_model import CacheRow, Money
+from dsh_audit.checks.cache_model import CacheRow, CaptureRun, Money
 from dsh_audit.checks.causes import Cause
 from dsh_audit.checks.drift_model import HeaderChange
 from dsh_audit.checks.gates import Comparison, Measure, flatten, measured
@@ -143,7 +143,7 @@ class CacheReport:
     """The cache check of one session.
 
     Args:
-        log: the current generation.
+        log: the current generation, or what stands for it.
         log_json: its identity, the ``log`` member of reports.
         rules: the cache rules that were used.
         rows: one a request.
@@ -155,7 +155,7 @@ class CacheReport:
         unlogged: values that are not in the log and went into the bodies compared, by name and value.
     """
 
-    log: SessionLog
+    log: SessionLog | CaptureRun
     log_json: dict[str, Any]
     rules: tuple[CacheRules, ...]
     rows: tuple[CacheRow, ...]

@@ -73,10 +73,16 @@ def shared_tokens(sent: Sent, match: Match | None) -> int | None:
 
 def _missed(sent: Sent, match: Match | None, rules: CacheRules) -> int:
     """Tokens that could have been read and were not; 0 within the tolerance, or when nothing tells."""
-    if sent.usage is None or sent.usage.cached is None or sent.prompt is None:
+    if sent.prompt is None:
         return 0
-    expected = rules.reusable(shared_tokens(sent, match) or 0)
-    missed = expected - sent.usage.cached
+    return missed_tokens(rules.reusable(shared_tokens(sent, match) or 0), sent.usage, rules)
+
+
+def missed_tokens(expected: int, usage: Usage | None, rules: CacheRules) -> int:
+    """How many of the tokens that could be read were not; 0 within the tolerance, or without figures."""
+    if usage is None or usage.cached is None:
+        return 0
+    missed = expected - usage.cached
     floor = max(NOISE_TOKENS, 2 * rules.grain_tokens, int(expected * TOLERANCE))
     return missed if missed > floor else 0
 

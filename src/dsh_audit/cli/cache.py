@@ -16,8 +16,8 @@ from dsh_audit.checks.cache_sum import COUNTS, METRICS, CacheReport, measure_sum
 from dsh_audit.checks.gates import Limit, check_limits, compare_reports, flatten, parse_limit
 from dsh_audit.cli import common
 from dsh_audit.cli.options import (
+    ANY_LOGS,
     DEPLOYMENT,
-    LOGS,
     PRICES,
     CaptureChoice,
     DeploymentChoice,
@@ -41,8 +41,16 @@ from dsh_audit.text.to_json import to_json
 
 
 @click.command("cache")
-@LOGS
+@ANY_LOGS
 @capture_options("Compare captured bodies where they can be paired. Repeatable.")
+@click.option(
+    "--capture-only",
+    "only",
+    multiple=True,
+    type=click.Path(),
+    metavar="PATH",
+    help="Compare neighbouring captured calls, without any LOG. Repeatable.",
+)
 @PRICES
 @click.option(
     "--provider-rules", metavar="NAME", help="Cache rules for every route: deepseek, anthropic, openai, gemini, prefix."
@@ -68,6 +76,7 @@ from dsh_audit.text.to_json import to_json
 def command(
     logs: LogChoice,
     captures: CaptureChoice,
+    only: tuple[str, ...],
     prices: PriceChoice,
     provider_rules: str | None,
     grain: int | None,
@@ -86,10 +95,18 @@ def command(
     Columns: the prompt as sent is reused (an earlier request began with it), re-sent (sent before, but behind the
     first difference, so paid again) and new. The provider read CACHED OF so many input tokens from its cache. BUST
     says why, at which log event (seq), and where the prompts part (a JSON pointer).
+
+    With --capture-only, requests belong together by the session they name and the start of their prompts; what a log
+    would say (who asked for a change, at which event) stays empty.
     """
+    if bool(logs.names) == bool(only) or (only and captures.captures):
+        raise UsageError("name a LOG, or captures with --capture-only", hint="--capture goes with a LOG")
     wanted = [parse_limit(limit, METRICS) for limit in limits]
     settings = deployment.read()
     options = prices.read(provider_rules, grain)
+    if only:
+        return _of_captures(replace(captures, captures=only), options, wanted, _baseline(baseline, settings, options),
+                            ledger, every_row)
     opened, findings = logs.open_all()
     if captures.captures:
         if len(opened) > 1:
@@ -110,6 +127,33 @@ def command(
         report.findings,
         wanted,
         as_json=lambda: to_json(report),
+        as_text=lambda: _ledger(report, ledger) if ledger else render_cache(report, every_row=every_row),
+    )
+
+
+def _of_captures(
+    captures: CaptureChoice,
+    options: CacheOptions,
+    limits: list[Limit],
+    old: dict[str, Any] | None,
+    ledger: str | None,
+    every_row: bool,
+) -> Report:
+    """The report of captures without a log."""
+    from dsh_audit.checks.capture_cache import audit_captures
+
+    named = list(zip(captures.captures, captures.read(), strict=True))
+    report = _judge(audit_captures(named, options), limits, old)
+
+    def as_json() -> dict[str, Any]:
+        value: dict[str, Any] = to_json(report)
+        return {**value, "schema": "dsh-audit/capture-cache/1", "captures": value["log"], "log": None}
+
+    return report_cache(
+        [report],
+        report.findings,
+        limits,
+        as_json=as_json,
         as_text=lambda: _ledger(report, ledger) if ledger else render_cache(report, every_row=every_row),
     )
 

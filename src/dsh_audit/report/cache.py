@@ -210,7 +210,7 @@ def _ranked(report: CacheReport, by_id: bool) -> tuple[Any, ...]:
     summary = report.summary
     top = summary.causes[0] if summary.causes else None
     return (
-        text.clean(report.log.session_id if by_id else report.log.source.label),
+        text.clean((report.log.session_id if by_id else None) or report.log.source.label),
         summary.requests,
         summary.busts,
         "-" if summary.hit_rate is None else f"{summary.hit_rate:.1%}",
