@@ -127,3 +127,50 @@ def tool_added(toy: ToySession) -> None:
     toy.ask("one")
     toy.tools = [*toy.tools, tool("late")]
     refused(toy, "tool changes are not accepted")
+
+
+def at(place: str, build: Build, version: int = 0, **header: Any) -> Path:
+    """The session that a builder makes, written in a home.
+
+    Args:
+        place: key and folder below ``sessions``.
+        header: members of the session header that differ.
+    """
+    toy = toy_of(build, version)
+    toy.rows[0] |= header
+    path = Path("home/sessions", place, name_of(version))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(toy.plain())
+    return path
+
+
+def in_home(*made: Callable[[], object]) -> Callable[[Any], list[str]]:
+    """``lint`` on a home."""
+
+    def make(_: Any) -> list[str]:
+        for one in made:
+            one()
+        return ["lint", "home"]
+
+    return make
+
+
+KEY = "--srv-toy--"
+
+
+def one_turn(toy: ToySession) -> None:
+    """One turn."""
+    toy.ask("one")
+
+
+def copied() -> None:
+    """A copy beside the log that goes on for a turn."""
+    path = Path("home/sessions", KEY, "toy", "session.jsonl 2")
+    path.write_bytes(toy_of(lambda toy: (toy.ask("one"), toy.ask("two"))).plain())
+
+
+def locked() -> None:
+    """A session folder with a lock only."""
+    folder = Path("home/sessions", KEY, "gone")
+    folder.mkdir(parents=True)
+    (folder / "session.lock").touch()

@@ -34,7 +34,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 _EDGE = """
 cli pytest_plugin
-attachments/store capture/bundle capture/files golden/store log/locate log/zip_export report/html_page
+attachments/store capture/bundle capture/files golden/store log/locate log/strays log/zip_export report/html_page
 wire/pi/catalogue
 """
 _OUTSIDE = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +30,9 @@ from dsh_audit.log.locate import (
 from dsh_audit.log.session_log import SessionLog, open_log
 from dsh_audit.report.json import render_json
 from dsh_audit.rules import log as rules
+
+if TYPE_CHECKING:
+    from dsh_audit.replay.inspection import Inspection
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -210,7 +213,7 @@ def open_many(
             log = open_generation(files, generation)
         except LogError as error:
             if len(found) == 1:
-                raise
+                raise _with_place(error, names) from None
             findings.append(unreadable(files, error))
             continue
         findings += name_findings(log)
@@ -218,6 +221,35 @@ def open_many(
     if not logs:
         raise LogError(f"none of {len(found)} logs could be read", hint=findings[-1].message)
     return logs, findings
+
+
+def _with_place(error: LogError, names: Iterable[str]) -> LogError:
+    """The error, and that the file lies in the wrong folder, where it names a session."""
+    from dsh_audit.checks.lint.placement import check_marked
+    from dsh_audit.log.strays import find_strays
+
+    places = [finding.message for finding in check_marked(find_strays(names))]
+    hints = [*([error.hint] if error.hint else []), *places]
+    return LogError(error.message, hint="; ".join(hints) or None)
+
+
+def inspect_all(
+    names: Iterable[str],
+    opened: Sequence[tuple[SessionLog, SessionFiles]],
+    inspect: Callable[[SessionLog], Inspection],
+    label: str,
+) -> tuple[list[Inspection], list[Finding]]:
+    """Every log inspected, with what its place and the sessions beside it show; and what is about no log."""
+    from dsh_audit.checks.lint.placement import check_placement
+    from dsh_audit.log.strays import find_strays, is_in_home
+    from dsh_audit.replay.inspection import relate
+
+    inspections = relate([inspect(log) for log, _files in with_progress(opened, label, len(opened))])
+    by_log: dict[str, list[Finding]] = {one.log.source.label: [] for one in inspections}
+    loose: list[Finding] = []
+    for finding in check_placement(inspections, find_strays(names), is_in_home):
+        by_log.get(str(finding.details.get("log", finding.where.source)), loose).append(finding)
+    return [one.with_findings(by_log[one.log.source.label]) for one in inspections], loose
 
 
 def unreadable(files: SessionFiles, error: AuditError) -> Finding:

@@ -10,7 +10,7 @@ from dsh_audit.cli.options import LOGS, LogChoice
 from dsh_audit.cli.reporting import reporting
 from dsh_audit.finding import Finding
 from dsh_audit.log.session_log import SessionLog
-from dsh_audit.replay.inspection import inspect_log
+from dsh_audit.replay.inspection import Inspection, inspect_log
 from dsh_audit.report.inspect import report_inspections
 from dsh_audit.report.model import Report
 
@@ -25,11 +25,12 @@ def command(logs: LogChoice, use_schema: bool) -> Report:
     Of the checks of lint those that need one pass are run: ok (quick) says that they found nothing.
     """
     opened, findings = logs.open_all()
-    inspections = []
-    for log, _files in common.with_progress(opened, "inspecting", len(opened)):
-        extra = _check_rows(log) if use_schema else []
-        inspections.append(inspect_log(log, logs.through, extra, LintPass(Facts(log))))
-    return report_inspections(inspections, findings)
+
+    def inspect(log: SessionLog) -> Inspection:
+        return inspect_log(log, logs.through, _check_rows(log) if use_schema else [], LintPass(Facts(log)))
+
+    inspections, loose = common.inspect_all(logs.names, opened, inspect, "inspecting")
+    return report_inspections(inspections, [*findings, *loose])
 
 
 def _check_rows(log: SessionLog) -> list[Finding]:

@@ -9,7 +9,8 @@ from dsh_audit.cli import common
 from dsh_audit.cli.options import DEPLOYMENT, LOGS, DeploymentChoice, LogChoice
 from dsh_audit.cli.reporting import reporting
 from dsh_audit.errors import UsageError
-from dsh_audit.replay.inspection import inspect_log
+from dsh_audit.log.session_log import SessionLog
+from dsh_audit.replay.inspection import Inspection, inspect_log
 from dsh_audit.report.lint import report_lint
 from dsh_audit.report.model import Report
 
@@ -30,9 +31,11 @@ def command(logs: LogChoice, release: str | None, route: str | None, deployment:
         raise UsageError(f"--route {route}: expected PROVIDER/MODEL")
     settings = deployment.read()
     opened, findings = logs.open_all()
-    inspections, judged = [], []
-    for log, _files in common.with_progress(opened, "checking", len(opened)):
-        facts = Facts(log, settings, release, route)
-        judged.append(facts.releases)
-        inspections.append(inspect_log(log, logs.through, observer=LintPass(facts)))
-    return report_lint(inspections, judged, findings)
+    facts = {log.source.label: Facts(log, settings, release, route) for log, _files in opened}
+    judged = [one.releases for one in facts.values()]
+
+    def inspect(log: SessionLog) -> Inspection:
+        return inspect_log(log, logs.through, observer=LintPass(facts[log.source.label]))
+
+    inspections, loose = common.inspect_all(logs.names, opened, inspect, "checking")
+    return report_lint(inspections, judged, [*findings, *loose])

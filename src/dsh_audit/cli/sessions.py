@@ -12,7 +12,8 @@ from dsh_audit.cli.options import ANY_LOGS, LogChoice
 from dsh_audit.cli.reporting import reporting
 from dsh_audit.errors import LogError
 from dsh_audit.log.locate import default_home, is_folder
-from dsh_audit.replay.inspection import inspect_log
+from dsh_audit.log.session_log import SessionLog
+from dsh_audit.replay.inspection import Inspection, inspect_log
 from dsh_audit.report.inspect import report_sessions
 from dsh_audit.report.model import Report
 
@@ -29,6 +30,10 @@ def command(logs: LogChoice) -> Report:
         )
     chosen = replace(logs, names=tuple(filter(None, logs.names)) or (str(home),))
     opened, findings = chosen.open_all()
-    shown = common.with_progress(opened, "reading", len(opened))
-    inspections = [inspect_log(log, logs.through, (), LintPass(Facts(log))) for log, _files in shown]
-    return report_sessions(inspections, findings)
+
+
+    def inspect(log: SessionLog) -> Inspection:
+        return inspect_log(log, logs.through, (), LintPass(Facts(log)))
+
+    inspections, loose = common.inspect_all(chosen.names, opened, inspect, "reading")
+    return report_sessions(inspections, [*findings, *loose])

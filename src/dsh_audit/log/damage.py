@@ -19,7 +19,8 @@ from dsh_audit.text import ecma
 
 _SEARCHED = 64 << 20
 _TRIED = 2000
-_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+"""Byte order marks that editors put before a text."""
 
 
 @dataclass(slots=True)
@@ -207,7 +208,7 @@ def describe_head(stream: BinaryIO, size: int, is_zstd_name: bool, problem: str)
         source = Input(stream, size - len(head))
         if source.drain()[1]:
             return f"all {size} bytes are zero, nothing of it is left"
-    for mark, encoding in _MARKS:
+    for mark, encoding in MARKS:
         if head.startswith(mark):
             return _marked(stream, mark, encoding)
     is_frame = head == MAGIC
@@ -238,7 +239,7 @@ def _marked(stream: BinaryIO, mark: bytes, encoding: str) -> str:
 
 def read_identity(head: bytes) -> tuple[str, str | None] | None:
     """Session id and cwd that a file names whose text begins as a session header, marks and encodings aside."""
-    for mark, encoding in _MARKS:
+    for mark, encoding in MARKS:
         if head.startswith(mark):
             head = head[len(mark) :].decode(encoding, "replace").encode()
     value = parse_loosely(head.split(b"\n", 1)[0])

@@ -175,7 +175,9 @@ def _only(found: list[SessionFiles], wanted: str, named: str) -> SessionFiles:
     raise LogError(f"{named}: {len(matches)} sessions start with {wanted!r}", hint=f"among them {some}")
 
 
-def _file_source(path: Path, label: str) -> LogSource:
+def file_source(path: Path, label: str) -> LogSource:
+    """One file under a label; raises LogError when it cannot be looked at."""
+
     def opened() -> BinaryIO:
         try:
             return path.open("rb")
@@ -191,13 +193,13 @@ def _file_source(path: Path, label: str) -> LogSource:
 
 def _file_session(path: Path, named: str) -> SessionFiles:
     """The named file first, then the older generations beside it."""
-    source = _file_source(path, named)
+    source = file_source(path, named)
     version = parse_generation(path.name)
     if version is None:
         return SessionFiles(named, (source,))
     parent = named[: -len(path.name)] if named.endswith(path.name) else ""
     older = [
-        _file_source(entry, f"{parent}{entry.name}")
+        file_source(entry, f"{parent}{entry.name}")
         for entry in sorted(path.parent.iterdir())
         if entry.is_file() and entry.name != path.name
         if (other := parse_generation(entry.name)) is not None and other < version
@@ -214,7 +216,7 @@ def _directory_sessions(path: Path, named: str) -> list[SessionFiles]:
         if isinstance(found, OSError):
             groups[group] = _Group([_unreadable_source(group, found)])
         else:
-            groups.setdefault(group, _Group()).sources.append(_file_source(found, f"{group}/{found.name}"))
+            groups.setdefault(group, _Group()).sources.append(file_source(found, f"{group}/{found.name}"))
     return [_grouped(label, group.sources) for label, group in sorted(groups.items())]
 
 

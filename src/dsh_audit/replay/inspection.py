@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import ClassVar, Literal, Protocol
 
@@ -14,6 +14,7 @@ from dsh_audit.finding import Finding, Severity, sort_findings
 from dsh_audit.log.session_log import EventReader, LogStats, SessionLog
 from dsh_audit.projection.state import SessionState
 from dsh_audit.record import dataclass
+from dsh_audit.replay.family import Inherited, TurnSpans
 from dsh_audit.replay.session_replay import EventFold
 from dsh_audit.request.neutral import Request, build_requests
 from dsh_audit.rules import log as rules
@@ -37,6 +38,8 @@ class Inspection:
         fence_seq: first unknown required event.
         stopped_at: seq where the sound prefix ends; None when the log was read whole.
         findings: sorted.
+        inherited: what its parent wrote of it; None where that is nothing.
+        turns_run: with their times.
     """
 
     log: SessionLog
@@ -48,15 +51,22 @@ class Inspection:
     fence_seq: int | None
     stopped_at: int | None
     findings: tuple[Finding, ...]
+    inherited: Inherited | None = None
+    turns_run: TurnSpans = field(default_factory=TurnSpans)
 
     JSON: ClassVar = (
         "source=log.source.label session_id=log.session_header.id format_version=log.version "
         "created_at=log.session_header.created_at cwd=log.session_header.cwd "
-        "parent_session=log.session_header.parent_session origin=log.session_header.origin encoding=stats.encoding "
+        "parent_session=log.session_header.parent_session origin=log.session_header.origin "
+        "agent_preset=log.session_header.agent_preset inherited encoding=stats.encoding "
         "size=stats.size_bytes decoded_size=stats.decoded_bytes sha256=stats.sha256 frames=stats.frames "
         "rows=stats.rows events=stats.events last_seq=stats.last_seq event_types dialects=stats.dialects turns "
         "requests routes fence_seq stopped_at health findings"
     )
+
+    def with_findings(self, more: Iterable[Finding]) -> Inspection:
+        """The same with further findings."""
+        return replace(self, findings=tuple(sort_findings([*self.findings, *more])))
 
     @property
     def worst(self) -> Finding | None:
@@ -95,6 +105,7 @@ class _Tally:
     requests: Counter[str] = field(default_factory=Counter)
     routes: dict[str, None] = field(default_factory=dict)
     turns: int = 0
+    spans: TurnSpans = field(default_factory=TurnSpans)
 
 
 def inspect_log(
@@ -105,7 +116,9 @@ def inspect_log(
 
     def see(event: Event) -> None:
         tally.types[event.type] += event.last_seq - event.seq + 1
-        tally.turns += event.type == "turn/start" and event.seq >= own_from
+        if event.type in ("turn/start", "turn/end"):
+            tally.turns += event.type == "turn/start" and event.seq >= own_from
+            tally.spans.see(event)
 
     fold = EventFold(log, reader, DispatchScanner(log.version, own_from))
     watch = None if observer is None else observer.watch
@@ -128,7 +141,23 @@ def inspect_log(
         fence_seq=reader.fence_seq,
         stopped_at=reader.stopped_at,
         findings=tuple(found),
+        inherited=Inherited(min(own_from, reader.stats.events), tally.spans.before(own_from)) if own_from else None,
+        turns_run=tally.spans,
     )
+
+
+def relate(inspections: Iterable[Inspection]) -> list[Inspection]:
+    """The same, each child with the turn that its parent was in when it was made."""
+    listed = list(inspections)
+    parents = {one.log.session_id: one.turns_run for one in listed}
+    return [_with_parent(one, parents.get(one.log.session_header.parent_session or "")) for one in listed]
+
+
+def _with_parent(child: Inspection, parent: TurnSpans | None) -> Inspection:
+    if child.inherited is None or parent is None:
+        return child
+    turn = parent.at(child.log.session_header.created_at)
+    return replace(child, inherited=replace(child.inherited, parent_turn=turn))
 
 
 def format_time(time_ms: int | float | None) -> str:

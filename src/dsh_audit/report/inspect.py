@@ -77,6 +77,16 @@ def _health(inspection: Inspection) -> str:
     return _HEALTH[inspection.health](f"{inspection.health}: {worst.code}" if worst else "ok (quick)")
 
 
+def _counted(inspection: Inspection, count: object) -> str:
+    """A count, which is a lower bound where the log was not read to its end."""
+    return str(count) if inspection.stopped_at is None else f"at least {count}"
+
+
+def _parent(inspection: Inspection) -> str:
+    header = inspection.log.session_header
+    return text.clean(header.parent_session or "") + (f" ({text.clean(header.origin)})" if header.origin else "")
+
+
 def _block(inspection: Inspection) -> list[str]:
     header, stats = inspection.log.session_header, inspection.stats
     health = _health(inspection)
@@ -88,14 +98,18 @@ def _block(inspection: Inspection) -> list[str]:
         ("cwd", text.clean(header.cwd or "-")),
         ("size", f"{text.size(stats.size_bytes)} ({text.size(stats.decoded_bytes)} decoded)"),
         ("rows", f"{stats.rows} in {stats.frames} frames" if stats.frames else str(stats.rows)),
-        ("events", f"{stats.events}, last seq {stats.last_seq}"),
-        ("turns", str(inspection.turns)),
-        ("requests", requests),
+        ("events", _counted(inspection, f"{stats.events}, last seq {stats.last_seq}")),
+        ("turns", _counted(inspection, inspection.turns)),
+        ("requests", _counted(inspection, requests)),
         ("routes", text.clean(", ".join(inspection.routes) or "-")),
         ("sha256", stats.sha256),
     ]
+    if header.agent_preset:
+        rows.insert(1, ("preset", text.clean(header.agent_preset)))
+    if inspection.inherited is not None:
+        rows.insert(1, ("inherits", inspection.inherited.describe()))
     if header.parent_session:
-        rows.insert(1, ("parent", text.clean(header.parent_session)))
+        rows.insert(1, ("parent", _parent(inspection)))
     if stats.dialects:
         rows.append(("dialects", ", ".join(stats.dialects)))
     lines = [f"{text.bold('health')}    {health}", *(f"{name:<10}{value}" for name, value in rows)]
@@ -108,13 +122,29 @@ def _block(inspection: Inspection) -> list[str]:
 
 def render_sessions(inspections: Sequence[Inspection], findings: Sequence[Finding]) -> str:
     """One row per session of a home, newest first."""
-    rows = [_session_row(inspection) for inspection in newest_first(inspections)]
-    columns = ("session", "created", "cwd", "format", "model", "turns", "requests", "size", "health")
+    ordered = newest_first(inspections)
+    rows = [_session_row(inspection) for inspection in ordered]
+    columns = ["session", "created", "cwd", "format", "model", "turns", "requests", "size", "health"]
+    for name, cells in (("parent", list(map(_parent, ordered))), ("preset", list(map(_preset, ordered)))):
+        if any(cells):
+            columns.insert(-1, name)
+            rows = [(*row[:-1], cell or "-", row[-1]) for row, cell in zip(rows, cells, strict=True)]
     lines = [text.bold(text.plural(len(rows), "session")), "", text.table(columns, rows, right=(3, 5, 6, 7))]
+    heirs = [one for one in ordered if one.inherited is not None]
+    lines += ["", *(_inherits(one) for one in heirs)] if heirs else []
     every = [finding for inspection in inspections for finding in inspection.findings] + list(findings)
     if every:
         lines += ["", *text.findings_block(every)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _preset(inspection: Inspection) -> str:
+    return text.clean(inspection.log.session_header.agent_preset or "")
+
+
+def _inherits(inspection: Inspection) -> str:
+    shown = inspection.inherited.describe() if inspection.inherited is not None else ""
+    return f"{text.clean(inspection.log.session_id)} inherits {shown}"
 
 
 def newest_first(inspections: Sequence[Inspection]) -> list[Inspection]:
@@ -132,8 +162,8 @@ def _session_row(inspection: Inspection) -> tuple[object, ...]:
         text.clean(header.cwd or "-"),
         inspection.log.version,
         text.clean(model),
-        inspection.turns,
-        sum(inspection.requests.values()),
+        _counted(inspection, inspection.turns),
+        _counted(inspection, sum(inspection.requests.values())),
         text.size(inspection.stats.size_bytes),
         _health(inspection),
     )

@@ -51,7 +51,7 @@ def _as_json(
     ]
     return {
         "schema": "dsh-audit/lint/1",
-        "checks": [check.name for check in CHECKS],
+        "checks": [*(check.name for check in CHECKS), "placement"],
         "sessions": sessions,
         "findings": to_json(findings),
     }

@@ -121,3 +121,31 @@ OPEN_COMPACTION = Rule(
     advice="The harness was killed during it; what it had asked the provider for is lost, the history is unchanged.",
     example="the compaction c1 was started and never ended; last event at 2026-11-30 16:11:20Z",
 )
+MISPLACED = Rule(
+    code="lint/misplaced",
+    severity=Severity.WARNING,
+    title="A session lies in a folder that is not the key of its cwd and id; the harness refuses it there.",
+    advice="Move the folder to the path in details.expected, below the same root.",
+    example="misplaced: its cwd D:\\work has the key --D-work--, it lies under --D--work--: the harness refuses it …",
+)
+COPY = Rule(
+    code="lint/copy",
+    severity=Severity.WARNING,
+    title="A copy of a log lies under a name that the harness ignores; a sync tool or a person left it there.",
+    advice="When it goes on for more events than the log, the log is stale: put the copy in its place, unsynced.",
+    example="session.v4.jsonl 2.zstd: a copy of session sess-1 goes on for 24 more events, through seq 46",
+)
+NO_LOG = Rule(
+    code="lint/no-log",
+    severity=Severity.WARNING,
+    title="A session folder holds no log.",
+    advice="Only a lock: the session never wrote anything. A stub of a cloud drive: let it load the file.",
+    example="no log lies here: only a lock",
+)
+NO_PARENT = Rule(
+    code="lint/no-parent",
+    severity=Severity.WARNING,
+    title="The log names a parent session that is not here.",
+    advice="What was inherited is in the log; the parent's own requests cannot be audited without it.",
+    example="the parent sess-1 is not here; origin subagent",
+)

@@ -44,6 +44,6 @@ DUPLICATE_SESSION = Rule(
     code="log/duplicate-session",
     severity=Severity.WARNING,
     title="Two logs have the same session id; the harness refuses such a home.",
-    advice="Name only the log that belongs to the capture; the longest one was used.",
+    advice="Keep the one that is whole and name only that; with a capture the longest one is used.",
     example="session toy-1 is also in sessions-torn; this copy was not used",
 )
