@@ -114,7 +114,7 @@ def spliced(toy: ToySession) -> None:
     toy.add("agent/inbox/spliced", {"target": "next-turn", "start": 0, "removedCount": 1, "inserted": []})
 
 
-def thought(toy: ToySession) -> None:
+def thought(toy: ToySession) -> Any:
     """An interrupted answer that holds only reasoning, and a request that carries it."""
     toy.begin("Go")
     toy.answer("", calls=[{"type": "reasoning", "text": "half a thought"}])

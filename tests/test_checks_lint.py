@@ -57,6 +57,8 @@ TABLE: list[tuple[str, Build, int, dict[str, Any], list[tuple[str, str, str]]]] 
     ("accepted", lambda toy: (open_call(toy), toy.ask("more")), 0, {}, [("lint/open-call", "info", "accepted")]),
     ("accepted, but not elsewhere", lambda toy: (open_call(toy), toy.ask("more")), 0, {"route": "anthropic"},
      [("lint/open-call", "error", "refused-by")]),
+    ("a refusal that is about something else", lambda toy: (thought(toy), refused(toy, "no such file")), 3, {},
+     [("lint/reasoning-only", "info", "accepted"), ("lint/last-request", "error", "refused-in-log")]),
     ("busy is no refusal", lambda toy: (open_call(toy), refused(toy, "tool_calls", status=429)), 0, {},
      [("lint/open-call", "error", "refused-by")]),
     ("inside a turn", mid_answer, 0, {},

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from dsh_audit.log.strays import find_strays, project_key, session_segment
 from tests.cli import run
-from tests.lint_sessions import KEY, at, copied, locked, one_turn, toy_of
+from tests.lint_sessions import KEY, at, copied, end_step, locked, one_turn, toy_of
 from tests.toy_session import ToySession
 
 ROOT = Path(__file__).parent.parent
@@ -140,3 +140,26 @@ def test_behind_damage_counts_are_lower_bounds() -> None:
     out = run("inspect", "home").stdout.decode().splitlines()
     assert [line.split(" ")[0] for line in out if "at least" in line] == ["events", "turns", "requests"]
     assert "turns     at least 2" in out
+
+
+def shown(toy: ToySession) -> None:
+    """An image in the history."""
+    toy.begin("Look")
+    facts = {"mediaType": "image/png", "width": 2, "height": 2, "bytes": 70}
+    image = {"type": "image", "attachment": {"attachmentId": "sha256:" + "a" * 64, **facts}}
+    toy.rows[toy.surface[-1] + 1]["data"]["content"].append(image)
+    toy.answer("A well.")
+    end_step(toy)
+
+
+def test_images_whose_objects_are_gone() -> None:
+    at(f"{KEY}/toy", shown, 4)
+    assert findings() == []
+    objects = Path("home/attachments/v1/objects")
+    objects.mkdir(parents=True)
+    text = "a request that needs its bytes fails as TRANSPORT and nothing is sent"
+    assert findings() == [("attachments/missing", f"object sha256:{'a' * 64} is missing: {text}")]
+    (objects / "aa").mkdir()
+    (objects / "aa" / ("a" * 64)).write_bytes(b"other")
+    assert [code for code, _ in findings()] == ["attachments/altered"]
+    assert findings("sessions") == []

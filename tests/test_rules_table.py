@@ -125,6 +125,8 @@ TABLE: list[tuple[str, str, Make, str]] = [
     ("lint/inbox-splice", "warning", lint(spliced), "session.jsonl session=toy line=12 seq=10 pointer=/removedCount"),
     ("lint/interposed-message", "error", lint(lambda toy: asked(toy, call("c9"), between="Wait", answered=False)),
      "session.jsonl session=toy seq=8"),
+    ("lint/last-request", "error", lint(lambda toy: (toy.ask("one"), refused(toy, "no such file"))),
+     "session.jsonl session=toy seq=13 request=1"),
     ("lint/migration", "warning", lint(lambda toy: (toy.ask("one"), toy.add("x/note", {}, ignorable=True))),
      "session.jsonl session=toy line=12 seq=10"),
     ("lint/misplaced", "warning", in_home(lambda: at("--srv--/toy", one_turn)), "session.jsonl session=toy"),

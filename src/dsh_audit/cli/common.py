@@ -154,6 +154,12 @@ def _home_of(label: str) -> Path | None:
         return None
 
 
+def with_attachments(deployment: Deployment, files: SessionFiles) -> Deployment:
+    """The deployment with the attachments of the home that a session lies in, unless it names some."""
+    home = None if deployment.attachments is not None else _home_of(files.label)
+    return deployment if home is None else replace(deployment, attachments=read_attachments((home,)))
+
+
 def read_attachments(homes: Iterable[str | Path], objects: Iterable[str | Path] = ()) -> AttachmentStore:
     """The attachments of homes and folders that the user named.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from dsh_audit.checks.lint import Facts, LintPass
+from dsh_audit.checks.lint.model import Need
 from dsh_audit.cli import common
 from dsh_audit.cli.options import DEPLOYMENT, LOGS, DeploymentChoice, LogChoice
 from dsh_audit.cli.reporting import reporting
@@ -13,6 +14,8 @@ from dsh_audit.log.session_log import SessionLog
 from dsh_audit.replay.inspection import Inspection, inspect_log
 from dsh_audit.report.lint import report_lint
 from dsh_audit.report.model import Report
+
+_NEEDS: frozenset[Need] = frozenset({"pass", "bodies"})
 
 
 @click.command("lint")
@@ -31,11 +34,13 @@ def command(logs: LogChoice, release: str | None, route: str | None, deployment:
         raise UsageError(f"--route {route}: expected PROVIDER/MODEL")
     settings = deployment.read()
     opened, findings = logs.open_all()
-    facts = {log.source.label: Facts(log, settings, release, route) for log, _files in opened}
+    facts = {
+        log.source.label: Facts(log, common.with_attachments(settings, files), release, route) for log, files in opened
+    }
     judged = [one.releases for one in facts.values()]
 
     def inspect(log: SessionLog) -> Inspection:
-        return inspect_log(log, logs.through, observer=LintPass(facts[log.source.label]))
+        return inspect_log(log, logs.through, observer=LintPass(facts[log.source.label], _NEEDS))
 
     inspections, loose = common.inspect_all(logs.names, opened, inspect, "checking")
     return report_lint(inspections, judged, [*findings, *loose])

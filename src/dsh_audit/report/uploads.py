@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator
 from dsh_audit.checks.uploads import Upload, UploadsReport
 from dsh_audit.report import text
 from dsh_audit.report.model import Case, Outcome, Report, build_report
+from dsh_audit.rules import log as rules
 from dsh_audit.text.to_json import to_json
 
 _MAX_ROWS = 200
+_CUTTING = (rules.DAMAGED, rules.DROPPED_TAIL, rules.REFUSED, rules.BAD_FRAME, rules.ROW_TOO_LARGE)
+"""Behind such a finding nothing was read, so that counts are lower bounds."""
 _ANSWERS = {True: "yes", False: "no", None: "?"}
 
 
@@ -61,7 +64,9 @@ def _verdict(report: UploadsReport) -> str:
         return text.bold(text.good("OK") + f" no request is known to have carried a part of {where}")
     unsized = sum(upload.size_bytes is None for upload in report.uploads)
     at_least = "at least " if unsized else ""
-    line = f"{text.plural(counts['uploads'], 'upload')}: {counts['distinct_events']} events in {at_least}"
+    is_cut = any(finding.rule in _CUTTING for finding in report.findings)
+    line = "at least " if is_cut else ""
+    line += f"{text.plural(counts['uploads'], 'upload')}: {counts['distinct_events']} events in {at_least}"
     line += f"{text.size(counts['size_bytes'])} to {_hosts(counts['hosts'])}; {counts['accepted']} accepted"
     if counts["resent_events"]:
         line += f"; {text.plural(counts['resent_events'], 'event')} sent again"

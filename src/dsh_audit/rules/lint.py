@@ -149,3 +149,10 @@ NO_PARENT = Rule(
     advice="What was inherited is in the log; the parent's own requests cannot be audited without it.",
     example="the parent sess-1 is not here; origin subagent",
 )
+LAST_REFUSED = Rule(
+    code="lint/last-request",
+    severity=Severity.ERROR,
+    title="The provider refused the last request, for a reason that the history does not show.",
+    advice="Read the provider's words; when they are about the content, fork from before the last message.",
+    example="request 5, the last one, was refused with 400 INVALID_REQUEST: bad file; the next one carries the same …",
+)

@@ -7,8 +7,10 @@ from dataclasses import field
 
 from dsh_audit.checks.lint import (
     arguments,
+    attachments,
     images,
     inbox,
+    last_request,
     markers,
     migration,
     pairing,
@@ -18,7 +20,7 @@ from dsh_audit.checks.lint import (
     version,
 )
 from dsh_audit.checks.lint.migration import MigrationObserver
-from dsh_audit.checks.lint.model import Check, Facts, Observer, Sent
+from dsh_audit.checks.lint.model import Check, Facts, Need, Observer, Sent
 from dsh_audit.checks.lint.unfinished import OpenObserver
 from dsh_audit.dispatch.model import Dispatch, Prepared, WireCount
 from dsh_audit.events import Event
@@ -40,6 +42,8 @@ CHECKS: tuple[Check, ...] = (
     tools.CHECK,
     reasoning.CHECK,
     images.CHECK,
+    attachments.CHECK,
+    last_request.CHECK,
     unfinished.CHECK,
 )
 """In the order in which they see an event."""
@@ -49,9 +53,15 @@ __all__ = ["CHECKS", "Facts", "LintPass"]
 
 @dataclass(slots=True)
 class LintPass:
-    """All checks that need one pass, as one observer of ``inspect_log``."""
+    """All checks of one pass, as one observer of ``inspect_log``.
+
+    Args:
+        facts: of the log.
+        needs: what the checks may look at.
+    """
 
     facts: Facts
+    needs: frozenset[Need] = frozenset({"pass"})
     _observers: list[Observer] = field(init=False)
     _by_type: dict[str, list[Observer]] = field(default_factory=dict)
     _protocols: ProtocolChooser = field(default_factory=ProtocolChooser)
@@ -59,7 +69,7 @@ class LintPass:
     _protocol: str | None = None
 
     def __post_init__(self) -> None:
-        self._observers = [check.observe(self.facts) for check in CHECKS if check.needs == "pass"]
+        self._observers = [check.observe(self.facts) for check in CHECKS if check.needs in self.needs]
         for observer in self._observers:
             for name in observer.types:
                 self._by_type.setdefault(name, []).append(observer)
@@ -93,4 +103,6 @@ class LintPass:
             nothing = Dispatch("step", None, None, None, state.last_seq, state.count, None, WireCount(0, 0, ""), "none")
             request = build_requests(Prepared(nothing, state.snapshot()), self.facts.log.session_header)[0]
             self._show(Sent(None, request, self._protocol, is_turn_open=open_turn is not None))
-        return [found for observer in self._observers for found in observer.finish(reader)]
+        found = [finding for observer in self._observers for finding in observer.finish(reader)]
+        explained = {index for finding in found for index in finding.details.get("refused", ())}
+        return [one for one in found if one.details.get("last_request", -1) not in explained]
