@@ -59,6 +59,8 @@ TABLE: list[tuple[str, Build, int, dict[str, Any], list[tuple[str, str, str]]]] 
      [("lint/open-call", "error", "refused-by")]),
     ("a refusal that is about something else", lambda toy: (thought(toy), refused(toy, "no such file")), 3, {},
      [("lint/reasoning-only", "info", "accepted"), ("lint/last-request", "error", "refused-in-log")]),
+    ("a message between, asked for a chat route", interposed, 4, {"route": "deepseek/x", "release": "0.1.5-rc.1"},
+     [("lint/interposed-message", "error", "refused-by"), ("lint/too-new", "error", "refused-by")]),
     ("busy is no refusal", lambda toy: (open_call(toy), refused(toy, "tool_calls", status=429)), 0, {},
      [("lint/open-call", "error", "refused-by")]),
     ("inside a turn", mid_answer, 0, {},
@@ -114,6 +116,7 @@ def test_a_finding_names_request_call_tool_event_and_error(tmp_path: Path, monke
     (finding,) = report["findings"]
     details = finding["details"]
     assert (details["call"], details["tool"], details["event"], details["first_request"]) == ("c9", "echo", 7, 1)
+    assert details["release"] == "0.1.1-rc.2"
     assert details["error"] == "400 INVALID_REQUEST: tool_calls need tool messages"
     assert finding["message"] == (
         "the call 'c9' of echo has no result: "

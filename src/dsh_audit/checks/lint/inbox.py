@@ -47,8 +47,15 @@ class InboxObserver:
             f"{refusing[0]}{' and later refuse' if len(refusing) > 1 else ' refuses'} the log: {error}; "
             f"it removes {removed} from {target}, which holds {held}"
         )
-        details = {"basis": "refused-by", "event": event.seq, "releases": list(refusing), "error": error}
-        details |= {"source": "runs of 0.1.5-rc.1 and 0.2.1-rc.2", "target": target, "removed": removed, "held": held}
+        details = {
+            "basis": "refused-by",
+            "event": event.seq,
+            "release": refusing[0],
+            "releases": list(refusing),
+            "error": error,
+        }
+        details |= {"error": error, "source": "runs of 0.1.5-rc.1 and 0.2.1-rc.2"}
+        details |= {"target": target, "removed": removed, "held": held}
         where = self.facts.log.where(seq=event.seq, line=event.line, pointer="/removedCount")
         level = Severity.WARNING if self.facts.release is None else Severity.ERROR
         self._found.append(Finding(rules.INBOX_SPLICE, message, where, details, level))

@@ -50,7 +50,7 @@ class MarkerObserver:
         details = {"event": first.seq, "events": [event.seq for event in self._foreign], "other_session": other}
         where = log.where(seq=first.seq, line=first.line, pointer="/sessionId")
         if refusing:
-            details |= {"basis": "refused-by", "releases": list(refusing), "error": _ERROR}
+            details |= {"basis": "refused-by", "release": refusing[0], "releases": list(refusing), "error": _ERROR}
             details["source"] = "run of 0.2.1-rc.2"
             message = f"{refusing[0]} refuses the log: {_ERROR}; {text}"
             yield Finding(rules.FOREIGN_MARKER, message, where, details)

@@ -66,7 +66,12 @@ class MigrationObserver:
         at = f" at seq {event.seq} ({event.type})" if event is not None else ""
         later = " and later refuse" if len(refusing) > 1 else " refuses"
         message = f"{refusing[0]}{later} to migrate the log{at}, {step}: {refusal.reason}"
-        details: dict[str, Json] = {"basis": "refused-by", "releases": list(refusing), "error": refusal.reason}
+        details: dict[str, Json] = {
+            "basis": "refused-by",
+            "release": refusing[0],
+            "releases": list(refusing),
+            "error": refusal.reason,
+        }
         details |= {"from_format": refusal.from_version, "to_format": refusal.from_version + 1}
         details["source"] = "migration of 0.1.5-rc.1 and 0.2.1-rc.2"
         details |= {} if event is None else {"event": event.seq, "event_type": event.type}

@@ -160,12 +160,13 @@ def judge(issue: Issue, carriers: list[Sent], facts: Facts) -> Finding:
     failed = [one for one in sent if one.request.dispatch.outcome == "failed" and is_refusal(_failure(one))]
     pattern = re.compile(REFUSALS[issue.kind].pattern, re.IGNORECASE)
     named = [one for one in failed if pattern.search(describe_failure(_failure(one)))]
-    family = family_of(facts.route, carriers[-1].protocol)
+    writer = str(facts.deployment.harness_version(facts.log.version).value)
+    family = family_of(facts.route, facts.release or writer, carriers[-1].protocol)
     known = REFUSALS[issue.kind].by.get(family)
     refused = named or (failed if known is not None and not answered else [])
     first = carriers[0].index
     details: dict[str, Any] = {**dict(issue.names), "first_request": first, "requests": [one.index for one in sent]}
-    details |= {"event": issue.seq, "protocol": carriers[-1].protocol, "wire": dict(issue.wire)}
+    details |= {"event": issue.seq, "protocol": carriers[-1].protocol, "release": writer, "wire": dict(issue.wire)}
     wire = "".join(f"; {name} sends {text}" for name, text in issue.wire)
     is_next = carriers[-1].index is None
     where = facts.log.where(seq=issue.seq, request=first, pointer=issue.pointer or None)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from dsh_audit.record import dataclass
+from dsh_audit.releases import rules_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +107,19 @@ REFUSALS: Mapping[str, Refusal] = {
 }
 
 
-def family_of(route: str | None, protocol: str) -> str:
-    """The family that answers: by the name of the asked provider, else by the protocol."""
+def family_of(route: str | None, release: str, protocol: str) -> str:
+    """The family that answers.
+
+    Args:
+        route: the asked one; None for that of the log.
+        release: that would send to it; it decides what is spoken to DeepSeek.
+        protocol: of the requests in the log.
+    """
     name = (route or "").lower()
     if "moonshot" in name or "kimi" in name:
         return "moonshot"
-    if route is not None and "anthropic" in name:
+    if "anthropic" in name or "claude" in name:
         return "messages"
+    if "deepseek" in name and (rules := rules_of(release)) is not None:
+        return {"chat-completions": "chat"}.get(rules.protocols[0], rules.protocols[0])
     return {"deepseek-chat-completions": "chat", "deepseek-messages": "messages"}.get(protocol, protocol)

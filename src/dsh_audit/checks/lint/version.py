@@ -32,7 +32,7 @@ class VersionObserver:
         reads = log.version if release is None else format_of(release)
         if reads is not None and reads < log.version:
             message = f"{release} refuses the log: it is of format {log.version}, that release reads up to {reads}"
-            details = {"basis": "refused-by", "releases": [release], "format": log.version, "reads": reads}
+            details = {"basis": "refused-by", "release": release, "format": log.version, "reads": reads}
             yield Finding(rules.TOO_NEW, message, log.where(line=1), details)
 
 
