@@ -13,6 +13,7 @@ import pytest
 
 from dsh_audit.audit import audit_cache, audit_drift, audit_requests
 from dsh_audit.capture import read_capture
+from dsh_audit.checks.lint import Facts, LintPass
 from dsh_audit.cli.main import main
 from dsh_audit.deployment import Deployment
 from dsh_audit.errors import AuditError
@@ -102,7 +103,7 @@ def test_odd_rows_give_findings_or_weaker_claims(seed: int) -> None:
     log = open_log(LogSource(path.name, path.name, len(data), lambda: io.BytesIO(data)))
     history = build_history(log)
     audit_requests(history, deployment, None)
-    inspect_log(log)
+    inspect_log(log, observer=LintPass(Facts(log, deployment), frozenset({"pass", "bodies"})))
     audit_drift(history, deployment)
     audit_cache(history, deployment, read_cache_options("USD", None))
     try:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import orjson
 import zstandard
 
-from dsh_audit.events import Json, as_object
+from dsh_audit.events import Json, as_list, as_object
 from dsh_audit.log.container import MAGIC, TornFrameError, frame_texts, is_row
 from dsh_audit.log.input import Input
 from dsh_audit.record import dataclass
@@ -62,7 +62,7 @@ class Suffix:
         seq = value.get("seq", value.get("seq0"))
         if not isinstance(seq, int) or not isinstance(value.get("type"), str):
             return
-        count = len(payload.get("dt") or ()) + 1 if "seq0" in value else 1
+        count = len(as_list(payload.get("dt"))) + 1 if "seq0" in value else 1
         self.readable += 1
         self.events += count
         if self.first_seq is None:

@@ -25,7 +25,7 @@ class ReasoningFold:
         """The next message."""
         if message.get("role") != "assistant":
             return
-        kinds = {as_object(block).get("type") for block in as_list(message.get("content"))}
+        kinds = {str(as_object(block).get("type")) for block in as_list(message.get("content"))}
         if kinds == {"reasoning"}:
             what = "an answer holds nothing but reasoning"
             self.only.append(Issue(rules.REASONING_ONLY, "reasoning-only", what, seq, "/message/content", (), _WIRE))
