@@ -250,3 +250,44 @@ def test_objects_apart_from_a_home(tmp_path: Path) -> None:
     (tmp_path / "dep.toml").write_text('[harness]\nversion = "0.1.0-rc.8"\n')
     known = ["--deployment", str(tmp_path / "dep.toml"), "--objects", str(objects)]
     assert {row["claim"] for row in report("requests", log, *known)["requests"]} == {"bytes"}
+
+
+SEES = {"input": ["text", "image"], "reasoningEfforts": {"high": "high"}}
+PI_MODEL = {"id": "m", "contextWindow": 65536, "maxTokens": 4096, **SEES}
+
+
+@pytest.mark.parametrize("api", ["openai-completions", "openai-responses", "anthropic-messages"])
+@pytest.mark.parametrize("version", [0, 4])
+def test_routes_of_pi_ai(api: str, version: int, tmp_path: Path) -> None:
+    store(tmp_path, A, B)
+    turns = [*TWO, [image(A, 60, 40)]]
+    log = shown(tmp_path, turns, version, provider="acme", model="m")
+    profile = {"api": api, "baseURL": "https://llm.example/v1", "models": [PI_MODEL]}
+    acme = {"adapter": "llm-pi-ai", "profile": profile}
+    known = deployed(tmp_path, providers={"acme": acme})
+    rows = report("requests", log, *known)["requests"]
+    assert {(row["claim"], *row["why"]) for row in rows} == {("bytes",)}
+    assert {one["sent_as"] for row in rows for one in row["images"]} == {"inline"}
+    body = rendered(log, 2, *known)
+    assert body.count(base64.b64encode(A)) == 2 and body.count(base64.b64encode(B)) == 1
+    place_of(tmp_path / "attachments/v1/objects", ident(B)).unlink()
+    rows = report("requests", log, *known, status=1)["requests"]
+    assert [row["body"] for row in rows] == [None] * 3 and ident(B) in rows[0]["why"][0]
+
+
+def test_a_single_request_takes_its_images_from_a_store(tmp_path: Path) -> None:
+    store(tmp_path, A)
+    messages = [{"role": "user", "content": [image(A, 60, 40)]}]
+    model: dict[str, Json] = {"id": "m", "api": "openai-completions", "provider": "acme", "baseUrl": "https://llm.example/v1"}
+    model |= {"contextWindow": 9999, "maxTokens": 9}
+    given = {
+        "options": {"provider": "acme", "model": "m", "messages": messages},
+        "resolvedModel": {**model, "input": ["text", "image"], "reasoning": False},
+    }
+    (tmp_path / "given.json").write_text(json.dumps(given))
+    done = run("encode", tmp_path / "given.json", "--home", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert data_url(A).encode() in done.stdout and b"request image 60x40px." in done.stdout
+    place_of(tmp_path / "attachments/v1/objects", ident(A)).write_bytes(b"?")
+    done = run("encode", tmp_path / "given.json", "--home", tmp_path)
+    assert done.returncode == 2 and ident(A).encode() in done.stderr

@@ -141,7 +141,9 @@ def _carriers(request: Request, deployment: Deployment, *, is_pi: bool) -> tuple
     modalities = deployment.model(request.provider, request.model, "input").value
     if isinstance(modalities, list) and "image" not in modalities:
         return ("text",)
-    usual: tuple[Carrier, ...] = ("inline",) if is_pi else ("file", "inline")
+    if is_pi:  # the profile says whether the model takes images
+        return ("inline", "text")
+    usual: tuple[Carrier, ...] = ("file", "inline")
     is_known = not isinstance(modalities, list) and handles.TEXT_ONLY in deployment.constants
     return (*usual, "text") if is_known else usual
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dsh_audit.attachments.store import AttachmentStore
+from dsh_audit.attachments.versions import RECIPES, Policy
 from dsh_audit.deployment import Deployment
 from dsh_audit.dispatch.model import Dispatch, WireCount
 from dsh_audit.errors import NotReconstructibleError, UsageError
@@ -16,9 +18,13 @@ from dsh_audit.projection.messages import DerivedMessage
 from dsh_audit.projection.state import SessionState
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.image_forms import PI_BYTES, PI_PIXELS
+from dsh_audit.wire.images import ImageForm, ImagesUnknownError, ImageWriter
+from dsh_audit.wire.pi.images import ImageVersion
 from dsh_audit.wire.pi.json_request import (
     DEFAULT_VERSION,
     FindCatalogue,
+    ReadImage,
     check_options,
     encode_pi_json_request,
     no_catalogue,
@@ -53,10 +59,28 @@ def encode_json_request(
     protocol = given.get("protocol") if isinstance(given, dict) else None
     try:
         if protocol is None:
-            return encode_pi_json_request(given, find_catalogue, default_version=pi_version, default_image=image)
+            stored = None if image is not None or deployment.attachments is None else _reader(deployment.attachments)
+            return encode_pi_json_request(
+                given, find_catalogue, default_version=pi_version, default_image=image, read_stored=stored
+            )
         return _encode(protocol, given.get("options"), deployment)
+    except ImagesUnknownError as error:
+        raise NotReconstructibleError(str(error)) from None
     except RecursionError:
         raise UsageError("the request is nested too deeply") from None
+
+
+def _reader(store: AttachmentStore) -> ReadImage:
+    """Reads what a route of llm-pi-ai sends for an image, by the sizes that hold where nothing is configured."""
+    policies = [Policy(recipe, PI_PIXELS, PI_BYTES) for recipe in RECIPES]
+    writer = ImageWriter(ImageForm("short", "inline"), store, policies, str, None)
+
+    def read(attachment: dict[str, Any]) -> ImageVersion:
+        version = writer.version(writer.reference({"attachment": attachment}))
+        data = b"".join(writer.sound_file(version).pieces())
+        return ImageVersion(data, version.media_type, version.width, version.height)
+
+    return read
 
 
 def _encode(protocol: Any, options: Any, deployment: Deployment) -> Body:

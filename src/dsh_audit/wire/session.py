@@ -20,7 +20,7 @@ from dsh_audit.wire.image_forms import (
     make_writer,
     used_in_form,
 )
-from dsh_audit.wire.images import ImageForm, ImagesUnknownError, ImageWriter, sent_images
+from dsh_audit.wire.images import Carrier, ImageForm, ImagesUnknownError, ImageWriter, sent_images
 from dsh_audit.wire.parts import object_parts
 from dsh_audit.wire.protocol import MESSAGES, Choice, ProtocolChooser, protocol_alternatives
 from dsh_audit.wire.protocols import PROTOCOLS
@@ -154,7 +154,9 @@ class SessionEncoder:
         """The request with what is known of its images, and the claim that the open forms leave."""
         for used in used_in_form(writer.form, self.deployment):
             inputs.take(used)
-        carriers = {other.carrier for other in forms if other.carrier != "text" or len(forms) == 1}
+        is_note = writer.form.carrier == "text" and encoded.body is not None
+        usual = {other.carrier for other in forms if other.carrier != "text"}
+        carriers: set[Carrier] = {"text"} if is_note or not usual else {*usual}
         encoded = replace(
             encoded,
             images=tuple(sent_images(images.occurrences, writer.offloaded, carriers)),

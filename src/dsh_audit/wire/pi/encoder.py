@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dsh_audit.events import Json
 from dsh_audit.projection.messages import DerivedMessage, derive_nodes
 from dsh_audit.projection.surface import Surface
 from dsh_audit.request.neutral import Request
 from dsh_audit.wire.adapter import CannotEncodeError, Encoded, UnloggedInputs
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.images import ImagesUnknownError, ImageWriter
 from dsh_audit.wire.instruction import instruction
 from dsh_audit.wire.pi import PROTOCOLS, ProtocolEncoder, build_settings, protocol_encoder
 from dsh_audit.wire.pi.assemble import Seqs
 from dsh_audit.wire.pi.context import Conversation
 from dsh_audit.wire.pi.http_headers import check_sendable
-from dsh_audit.wire.pi.images import has_image
+from dsh_audit.wire.pi.images import ImageSource, ImageVersion, has_image
 from dsh_audit.wire.pi.neutral import Context
 from dsh_audit.wire.pi.refusal import PiRefusedError
 from dsh_audit.wire.pi.route import Route, find_route
@@ -35,10 +37,11 @@ class PiEncoder:
         else:
             history = _History()
             history.take([*request.messages, *instruction(request, inputs)])
-        if history.holds_image:
-            raise CannotEncodeError("the request holds an image")
+        history.use(inputs.images)
         route = find_route(request, inputs)
         protocol = route.model["api"]
+        if history.holds_image:
+            _check_carrier(inputs.images, route)
         try:
             body = history.body(request, route)
         except PiRefusedError as refusal:
@@ -54,12 +57,21 @@ class _History:
 
     def __init__(self) -> None:
         self.holds_image = False
+        self._writer: ImageWriter | None = None
         self._surface: Surface | None = None
         self._messages: list[DerivedMessage] = []
         self._conversation: Conversation | None = None
         self._conversation_key: tuple[object, ...] = ()
         self._converted = 0
         self._encoders: dict[str, ProtocolEncoder] = {}
+
+    def use(self, writer: ImageWriter | None) -> None:
+        """Let the next messages be written with these images."""
+        if writer is not None and self._writer is not None and writer.offloaded == self._writer.offloaded:
+            writer.follow(self._writer)
+        else:
+            self._conversation = None
+        self._writer = writer
 
     def follow(self, surface: Surface) -> None:
         """Take the messages of a surface that are new; all of them where it does not extend the last one."""
@@ -98,16 +110,37 @@ class _History:
         tools = request.tools or ()
         known = self._conversation if self._conversation_key == key else None
         if known is None or not known.set_tools(tools):
-            known = Conversation(rules, route.routes.__contains__, has_system=request.system is not None)
+            images = ImageSource(self._read, self._handle)
+            known = Conversation(rules, route.routes.__contains__, images, has_system=request.system is not None)
             known.set_tools(tools)
             self._converted = 0
+            if self._writer is not None:
+                self._writer.start()
         self._conversation, self._conversation_key = None, key
         for item in self._messages[self._converted :]:
-            known.add(item.message, item.seq)
+            known.add(item.message if self._writer is None else self._writer.project(item.message), item.seq)
         self._conversation, self._converted = known, len(self._messages)
         return known.context(request.system)
+
+    def _read(self, attachment: dict[str, Json]) -> ImageVersion:
+        assert self._writer is not None
+        version = self._writer.version(self._writer.reference({"attachment": attachment}))
+        data = b"".join(self._writer.sound_file(version).pieces())
+        return ImageVersion(data, version.media_type, version.width, version.height)
+
+    def _handle(self, attachment: dict[str, Json], _version: ImageVersion) -> str | None:
+        assert self._writer is not None
+        return self._writer.handle({"attachment": attachment})
 
     def _system_seq(self, request: Request) -> int | None:
         if request.system_seq is None and self._messages and self._messages[0].message["role"] == "system":
             return self._messages[0].seq
         return request.system_seq
+
+
+def _check_carrier(writer: ImageWriter | None, route: Route) -> None:
+    """Refuse images for a model that takes none, and notes for one that does."""
+    takes_images = "image" in route.model["input"]
+    carrier = None if writer is None else writer.form.carrier
+    if carrier is None or (carrier != "placeholder" and takes_images == (carrier == "text")):
+        raise ImagesUnknownError("the model takes no images" if not takes_images else "the model takes images")

@@ -45,6 +45,7 @@ _OPTIONS: dict[str, tuple[Check, str]] = {
     "tools": _LIST,
     "stop": _LIST,
 }
+ReadImage = Callable[[dict[str, Json]], ImageVersion]
 FindCatalogue = Callable[[str], Catalogue | None]
 
 
@@ -59,6 +60,7 @@ def encode_pi_json_request(
     *,
     default_version: str = DEFAULT_VERSION,
     default_image: bytes | None = None,
+    read_stored: ReadImage | None = None,
 ) -> Body:
     """The exact body of a request given as a JSON object.
 
@@ -66,6 +68,7 @@ def encode_pi_json_request(
         find_catalogue: provider key → its catalogue.
         default_version: pi-ai version where the object names none.
         default_image: bytes of each image that the object does not give, in its own type and size.
+        read_stored: an image block's ``attachment`` → what is sent for it; asked for images that the object lacks.
 
     Raises:
         PiRefusedError: no request leaves, or it is not rebuilt here.
@@ -92,7 +95,7 @@ def encode_pi_json_request(
         key=CREDENTIALS.get(given.get("credential") or "", "") if key is None else key,
         env=given.get("env") or {},
         owns=owns_every_route if routes is None else set(routes).__contains__,
-        images=_images(given.get("images"), default_image),
+        images=_images(given.get("images"), default_image, read_stored),
     )
 
 
@@ -129,9 +132,9 @@ def _check_images(blocks: list[Json]) -> None:
                 raise ShapeError("an image names no attachment")
 
 
-def _images(entries: Any, default_image: bytes | None) -> ImageSource | None:
+def _images(entries: Any, default_image: bytes | None, read_stored: ReadImage | None) -> ImageSource | None:
     given = entries if isinstance(entries, dict) else {}
-    if not given and default_image is None:
+    if not given and default_image is None and read_stored is None:
         return None
 
     def entry(attachment: dict[str, Json]) -> dict[str, Json]:
@@ -146,6 +149,8 @@ def _images(entries: Any, default_image: bytes | None) -> ImageSource | None:
         return merged
 
     def read(attachment: dict[str, Json]) -> ImageVersion:
+        if read_stored is not None and attachment["attachmentId"] not in given:
+            return read_stored(attachment)
         found = entry(attachment)
         data = _decoded(found["data"], attachment) if "data" in found else default_image
         if data is None:
@@ -153,7 +158,7 @@ def _images(entries: Any, default_image: bytes | None) -> ImageSource | None:
         return ImageVersion(data, found["mediaType"], found["width"], found["height"])
 
     def handle(attachment: dict[str, Json], version: ImageVersion) -> str | None:
-        found = entry(attachment)
+        found = given.get(attachment["attachmentId"]) or {}
         return found["handle"] if "handle" in found else short_handle(attachment, version)
 
     return ImageSource(read, handle, lambda attachment: str(entry(attachment)["offloaded"]))
