@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dsh_audit import open_session
 from dsh_audit.attachments.references import Reference
 from dsh_audit.attachments.versions import default_policy
 from dsh_audit.wire.images import OffloadLimits
@@ -291,3 +293,31 @@ def test_a_single_request_takes_its_images_from_a_store(tmp_path: Path) -> None:
     place_of(tmp_path / "attachments/v1/objects", ident(A)).write_bytes(b"?")
     done = run("encode", tmp_path / "given.json", "--home", tmp_path)
     assert done.returncode == 2 and ident(A).encode() in done.stderr
+
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def test_an_upload_is_told_with_the_request_that_needed_it(tmp_path: Path) -> None:
+    case = tmp_path / "case"
+    shutil.copytree(GOLDEN / "v4-images-files", case)
+    known: list[str | Path] = [case / "sessions", "--capture", case / "captures", "--home", case / "home"]
+    uploads = [pair["upload"] for pair in report("verify", *known)["pairs"] if "upload" in pair]
+    assert [(one["needed_by"], one["stored"]) for one in uploads] == [(0, True), (1, True), (1, True)]
+    first = case / "captures" / "0000.body"
+    data = first.read_bytes()
+    at = data.index(b"IDAT")
+    first.write_bytes(data[:at] + b"?" + data[at + 1 :])
+    pairs = report("verify", *known)["pairs"]
+    assert pairs[0]["upload"]["stored"] is False
+    first.write_bytes(data.replace(b"created_at", b"created_by"))
+    assert "upload" not in report("verify", *known)["pairs"][0]
+
+
+def test_the_store_of_an_open_session() -> None:
+    case = GOLDEN / "v4-images-files"
+    session = open_session(case / "sessions", home=case / "home")
+    attachments = session.attachments()
+    assert attachments is not None and len(attachments.file_records) == 3
+    images = [image for request in session.requests() for image in request.images]
+    assert all(attachments.object(image.attachment or "") is not None for image in images)

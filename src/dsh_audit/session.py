@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from dsh_audit import audit
+from dsh_audit.attachments.store import AttachmentStore
 from dsh_audit.capture import CaptureArchive, read_capture
 from dsh_audit.checks.cache import CacheOptions
 from dsh_audit.checks.cache_sum import CacheReport
@@ -54,6 +55,11 @@ class Session:
         """The logs of the session, oldest first."""
         return tuple(generation.log for generation in self.history.generations)
 
+    def attachments(self) -> AttachmentStore | None:
+        """Stored images, read-only; None where no home is known."""
+        given = self.deployment.attachments
+        return self.history.attachments if given is None else given
+
     def events(self, through: int | None = None) -> EventReader:
         """A fresh pass over the events of the current generation.
 
@@ -77,6 +83,8 @@ def open_session(
     deployment: PathLike | Deployment | None = None,
     session: str | None = None,
     generation: int | None = None,
+    home: PathLike | None = None,
+    objects: PathLike | None = None,
 ) -> Session:
     """The only session that a path or an id names.
 
@@ -85,6 +93,8 @@ def open_session(
         deployment: a deployment file or value.
         session: id or unique prefix of one, where the path holds several sessions.
         generation: format version to take as current, instead of the newest.
+        home: harness home with the images, instead of the one that the session lies in.
+        objects: folder of stored images, each named by the SHA-256 of its bytes.
 
     Raises:
         LogError: nothing there, or nothing that can be read.
@@ -92,6 +102,9 @@ def open_session(
         DeploymentError: the deployment file is malformed.
     """
     known = deployment if isinstance(deployment, Deployment) else load_deployment(deployment)
+    if home is not None or objects is not None:
+        places, folders = ([] if one is None else [one] for one in (home, objects))
+        known = replace(known, attachments=common.read_attachments(places, folders))
     log, files, findings = common.open_one(str(path_or_id), session, generation)
     return Session(common.read_history(log, files), known, tuple(findings))
 

@@ -31,6 +31,25 @@ _EXACT = (Fidelity.RAW, Fidelity.TEXT)
 
 
 @dataclass(frozen=True, slots=True)
+class UploadResult:
+    """A captured upload of an image; all but its bytes is as a release writes it.
+
+    Args:
+        attachment: id of the stored object.
+        needed_by: index of the request that needed it.
+        size_bytes: of the uploaded version.
+        is_stored: whether these are the stored bytes; None where the version is lost.
+    """
+
+    attachment: str
+    needed_by: int
+    size_bytes: int
+    is_stored: bool | None
+
+    JSON: ClassVar = "attachment needed_by size=size_bytes stored=is_stored"
+
+
+@dataclass(frozen=True, slots=True)
 class PairResult:
     """One row of the ``verify`` report.
 
@@ -43,6 +62,7 @@ class PairResult:
         notes: one line each.
         size_bytes: of the replayed body with its extension fields; None where nothing was compared.
         images: how its images went.
+        upload: of an exchange that uploaded an image for a later request.
     """
 
     captured: str | None
@@ -53,10 +73,11 @@ class PairResult:
     notes: tuple[str, ...] = ()
     size_bytes: int | None = None
     images: tuple[SentImage, ...] = ()
+    upload: UploadResult | None = None
 
     JSON: ClassVar = (
         "captured session_id request=rebuilt.index verdict first_difference=diff.first_difference unlogged changes "
-        "notes images?"
+        "notes images? upload?"
     )
 
     @property

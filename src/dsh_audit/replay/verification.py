@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import LogStats, SessionLog
 from dsh_audit.record import dataclass
 from dsh_audit.replay.body_diff import Verdict, diff_body
+from dsh_audit.replay.image_uploads import pair_uploads
 from dsh_audit.replay.judge import PairResult, judge
 from dsh_audit.replay.pairing import Pair, Seen, pair_exchanges
 from dsh_audit.replay.rebuilt_session import RebuiltSession, rebuild
@@ -83,6 +85,11 @@ def verify(
         for session in sessions.values():
             session.learn(deployment)
     results = _pair_and_learn(exchanges, sessions)
+    if any(session.has_images for session in sessions.values()):
+        known = [session.replay.deployment.attachments for session in sessions.values()]
+        ids = Counter(exchange.id for exchange in exchanges)
+        named = {exchange.id: exchange for exchange in exchanges if ids[exchange.id] == 1}
+        results = pair_uploads(results, named, [store for store in known if store is not None])
     found += [finding for archive in archives for finding in archive.findings]
     found += [finding for result in results for finding in _findings(result, sessions)]
     found += _missing(results, sessions)

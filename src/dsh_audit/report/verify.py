@@ -76,7 +76,7 @@ def render_verify(report: VerifyReport) -> str:
     shown = [pair for pair in report.pairs if pair.verdict != "other"] or list(report.pairs)
     headings = ("capture", "session", "#", "kind", "turn.step", "verdict", "bytes", "note")
     lines.append(text.table(headings, (_row(pair) for pair in shown), right=(2, 6)))
-    others = Counter("; ".join(pair.notes) for pair in report.pairs if pair.verdict == "other")
+    others = Counter("; ".join([*pair.notes, *_upload(pair)]) for pair in report.pairs if pair.verdict == "other")
     if others.total() != len(report.pairs):
         what = (f"{text.plural(count, 'other captured request')} not shown: {why}" for why, count in others.items())
         lines += [text.dim(text.clean(line) + " (--format json lists them)") for line in what]
@@ -102,6 +102,16 @@ def _verdict(report: VerifyReport) -> str:
     else:
         word = text.good("OK")
     return text.bold(f"{word} {line}")
+
+
+def _upload(pair: PairResult) -> list[str]:
+    """What an upload was for; the same words for all that are sound."""
+    if pair.upload is None:
+        return []
+    if pair.upload.is_stored is False:
+        return [f"of other bytes than the stored version of {pair.upload.attachment}"]
+    known = "as stored" if pair.upload.is_stored else "whose stored version is lost"
+    return [f"of an image {known}, needed by a request here"]
 
 
 def _row(pair: PairResult) -> tuple[Any, ...]:
