@@ -371,3 +371,14 @@ def test_a_format_can_be_forced(tmp_path: Path) -> None:
     done = run("capture", "inspect", path, "--capture-format", "mitmproxy")
     assert done.returncode == 2
     assert tuple(importer.format for importer in IMPORTERS) == CAPTURE_FORMATS
+
+
+def test_one_run_captured_twice(tmp_path: Path) -> None:
+    log = ROOT / "golden" / "v0-tools" / "sessions"
+    flows, har = SAMPLES / "mitmproxy-11.0.2.mitm", SAMPLES / "mitmproxy-11.0.2.har"
+    done = run("verify", log, "--capture", flows, "--capture", har, "--format", "json")
+    report = json.loads(done.stdout)
+    counts = {key: count for key, count in report["summary"].items() if count}
+    assert (done.returncode, counts) == (0, {"captured": 10, "identical": 5, "other": 5})
+    notes = [pair["notes"] for pair in report["pairs"] if pair["verdict"] == "other"]
+    assert all("one request, captured twice" in note[0] for note in notes)

@@ -99,7 +99,7 @@ class Findings:
     """Collects the findings of one archive."""
 
     def __init__(self, source: str) -> None:
-        self._source = source
+        self.source = source
         self.all: list[Finding] = []
 
     def add(
@@ -113,7 +113,7 @@ class Findings:
     ) -> None:
         """Add a finding at a place of this archive."""
         prefix = f"{captured}: " if captured is not None else ""
-        where = Where(source=self._source, captured=captured, at=at, line=line)
+        where = Where(source=self.source, captured=captured, at=at, line=line)
         self.all.append(Finding(rule, prefix + message, where))
 
 
@@ -135,6 +135,7 @@ def finish_exchange(record: Record, received_order: int, findings: Findings) -> 
         load_body=record.load if record.load_value is None else _Printed(record.load_value),
         load_value=record.load_value,
         status=record.status,
+        archive=findings.source,
         time_ms=record.time_ms,
         digest=record.digest,
         response=None if record.response is None else _finish_response(record.response),

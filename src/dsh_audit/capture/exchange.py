@@ -101,6 +101,7 @@ class Exchange:
         truncation: why the body is partial, one line; None when it is not.
         digest: of a body that the archive does not hold.
         text_check: what to do with the body when it is read first; None when it was looked at already.
+        archive: the name of the archive it is in.
         encoded: size and digest of the body before its content coding was undone.
         time_ms: of the request, where known.
         response: the answer, where the archive keeps any of it.
@@ -119,6 +120,7 @@ class Exchange:
     truncation: str | None = None
     digest: BodyDigest | None = None
     text_check: TextCheck | None = field(default=None, repr=False, compare=False)
+    archive: str = ""
     encoded: BodyDigest | None = None
     time_ms: float | None = None
     response: Response | None = field(default=None, repr=False, compare=False)

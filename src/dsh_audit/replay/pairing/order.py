@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import field
 from operator import attrgetter
@@ -228,8 +229,20 @@ class Stream:
         if right < 0 and item.size_bytes is None:
             return Pair("not-checked", item.exchange, notes=(item.exchange.truncation or "no body was captured",))
         if right < 0:
+            twin = self._twin(item)
+            if twin is not None:
+                note = f"in {twin.archive} as well: one request, captured twice"
+                return Pair("other", item.exchange, notes=(note,))
             return Pair("unexplained", item.exchange, notes=self._why_not(item))
         return Pair("paired", item.exchange, self._candidates[right], place, evidence, match=item.match)
+
+    def _twin(self, item: Captured) -> Exchange | None:
+        """The same request in another archive that holds it as often."""
+        own = item.exchange.archive
+        same = [other.exchange for other in self._captured if other.match == item.match is not None]
+        counts = Counter(exchange.archive for exchange in same)
+        others = (exchange for exchange in same if exchange.archive != own)
+        return next((exchange for exchange in others if counts[exchange.archive] >= counts[own]), None)
 
     def _why_not(self, item: Captured) -> tuple[str, ...]:
         same = [candidate.index for candidate in self._candidates if item.key in candidate.keys]
