@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,8 @@ def verdicts(report: VerifyReport) -> list[tuple[str | None, int | None, str]]:
     return [(p.captured, None if p.rebuilt is None else p.rebuilt.index, p.verdict) for p in report.pairs]
 
 
-def compacted() -> SessionV0:
-    session = two_turns()
+def compacted(session: SessionV0 | None = None) -> SessionV0:
+    session = session or two_turns()
     session.start_turn()
     shadowed = [row["seq"] for row in session.rows[1:] if row.get("surfaceOp") == "append"]
     base: dict[str, Any] = {"compactionId": "k1", "turn": 3}
@@ -120,6 +121,28 @@ def edit_meta(folder: Path, ident: str, edit: Any) -> None:
     meta = json.loads(path.read_text("utf-8"))
     edit(meta)
     path.write_text(json.dumps(meta), "utf-8")
+
+
+def test_the_text_of_an_unmarked_compaction_is_learned_as_well(instruction: Deployment, tmp_path: Path) -> None:
+    session = compacted()
+    folder = write_bundle(tmp_path / "c", bodies_of(session, instruction))
+    for number in range(5):
+        edit_meta(folder, f"{number:04}", lambda meta: meta.update(headers=[]))
+    assert [verdict for _, _, verdict in verdicts(check(session, folder))] == ["identical"] * 5
+
+
+@pytest.mark.parametrize(
+    ("raw", "limit"), [({}, 50), ({"compaction": {"max_tokens": 77}}, 77)], ids=["later summary", "deployment"]
+)
+def test_the_output_limit_of_a_failed_compaction(instruction: Deployment, raw: dict[str, Any], limit: int) -> None:
+    session = two_turns()
+    session.add("compaction/start", {"compactionId": "k0", "turn": None})
+    session.add("compaction/end", {"compactionId": "k0", "turn": None, "error": "cancelled"})
+    first = bodies_of(compacted(session), replace(instruction, raw=raw))[3]
+    assert f'"max_tokens":{limit}'.encode() in first
+    alone = two_turns()
+    alone.add("compaction/start", {"compactionId": "k0", "turn": None})
+    assert b'"max_tokens":8192' in bodies_of(alone, instruction)[3]
 
 
 def test_missing_and_foreign_captures(tmp_path: Path) -> None:

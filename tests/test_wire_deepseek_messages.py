@@ -421,6 +421,15 @@ def test_compaction_uses_the_effort_that_the_adapter_filled_in() -> None:
     assert b'"effort":"max"' in _compaction(session, encoder).body.to_bytes()
 
 
+def test_a_title_without_effort_uses_the_one_that_the_adapter_filled_in() -> None:
+    session, encoder = ToySession(), MessagesEncoder()
+    session.header(config={"reasoningEffort": "off"}, header={"adapterDefaults": {"reasoningEffort": True}})
+    message = DerivedMessage(3, {"role": "user", "content": [{"type": "text", "text": "hi"}]})
+    title = session.encode(encoder, messages=[message], purpose="session-title", tools=None, config={"maxTokens": 9})
+    assert title.body is not None
+    assert b'"max_tokens":9,"thinking":{"type":"disabled"}' in title.body.to_bytes()
+
+
 def test_compaction_needs_its_text() -> None:
     with pytest.raises(CannotEncodeError, match="--constant"):
         _session().encode(messages=[], purpose="compaction", constant="compaction-instruction")

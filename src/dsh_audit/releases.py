@@ -25,6 +25,7 @@ class ReleaseRules:
         assumed: the release to assume where none is named: the last one of its format that was run; "" for another.
         protocols: what its DeepSeek adapter speaks, the default first; several where a setting decides.
         compaction_tokens: the output limit of a compaction call.
+        reserves_output: whether compactions keep a share of what that limit leaves of the context window.
         is_legacy_messages: Messages as in 0.1.6: results in user messages, empty user messages kept, no tool updates.
         sends_session_log: whether ``dsh_session_log`` is on by default.
         session_log_bytes: cap of that field; None for none.
@@ -37,6 +38,7 @@ class ReleaseRules:
     assumed: str = ""
     protocols: tuple[WireName, ...] = ("chat-completions",)
     compaction_tokens: int = 8192
+    reserves_output: bool = False
     is_legacy_messages: bool = True
     sends_session_log: bool = False
     session_log_bytes: int | None = None
@@ -55,6 +57,7 @@ RELEASES: list[ReleaseRules] = [
         "0.2.1-rc.2",
         protocols=("messages",),
         compaction_tokens=65536,
+        reserves_output=True,
         is_legacy_messages=False,
         sends_session_log=True,
         session_log_bytes=8 * 1024 * 1024,

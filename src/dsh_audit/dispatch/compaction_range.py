@@ -14,31 +14,40 @@ from dsh_audit.text import ecma
 
 _STATED_PRICE = re.compile(r">= ?(\d+)\)")
 _MAX_CANDIDATES = 64
+DEFAULT_RATIO = 0.16
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What a pressure compaction leaves alone at the end of the history; a deployment value.
+    """What a pressure compaction leaves alone at the end of the history, and its output limit; deployment values.
 
     Args:
         tokens: a fixed count; None to use the ratio.
         ratio: of the context window of the request context.
+        output_limit: of the compaction call; None where the deployment does not tell.
+        default_limit: that limit where no log row shows one either.
+        reserves_output: the ratio is taken of what the output limit leaves of the window (0.2.1).
     """
 
     tokens: int | None = None
-    ratio: float = 0.16
+    ratio: float = DEFAULT_RATIO
+    output_limit: int | None = None
+    default_limit: int = 8192
+    reserves_output: bool = False
 
-    def of(self, snapshot: Snapshot) -> int:
+    def of(self, snapshot: Snapshot, output_limit: int) -> int:
         """Tokens to retain."""
         if self.tokens is not None:
             return self.tokens
         context = snapshot.request_context
         window = context.data.get("contextWindow") if context is not None else None
-        return int(window * self.ratio) if isinstance(window, int | float) else 0
+        if not isinstance(window, int | float):
+            return 0
+        return max(0, int((window - output_limit * self.reserves_output) * self.ratio))
 
 
 def find_ranges(
-    snapshot: Snapshot, start: Event, error: Json, retention: Retention, *, overflow: bool
+    snapshot: Snapshot, start: Event, error: Json, retention: Retention, output_limit: int, *, overflow: bool
 ) -> tuple[tuple[int, ...], ...]:
     """Possible shadowed ranges, best first, each the seqs of its nodes.
 
@@ -47,6 +56,7 @@ def find_ranges(
         start: that event; a null ``turn`` marks a manual run.
         error: the ``error`` of ``compaction/end``; a "not smaller" error states the price of the range.
         retention: of a pressure run; manual and overflow runs retain nothing.
+        output_limit: of the call.
         overflow: the run follows a context overflow.
 
     Returns:
@@ -60,7 +70,7 @@ def find_ranges(
     prices = [price_message(message) for _, message in messages]
     cuts = _balanced_cuts([message for _, message in messages], first)
     manual = isinstance(start.data, dict) and start.data.get("turn") is None
-    best = _retained_cut(prices, cuts, 0 if manual or overflow else retention.of(snapshot))
+    best = _retained_cut(prices, cuts, 0 if manual or overflow else retention.of(snapshot, output_limit))
     ordered = sorted(cuts, key=lambda cut: (cut != best, -cut))
     stated = _STATED_PRICE.search(error) if isinstance(error, str) else None
     if stated:

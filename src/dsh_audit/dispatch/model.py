@@ -75,6 +75,14 @@ class Dispatch:
     marker_seqs: tuple[int, ...] = ()
     replay: Json = None
 
+    @property
+    def status(self) -> int | None:
+        """The HTTP status of the answer, where the log tells it."""
+        if self.outcome in ("completed", "interrupted"):
+            return 200
+        status = self.failure.get("status") if isinstance(self.failure, dict) else None
+        return status if isinstance(status, int) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -86,7 +94,9 @@ class Prepared:
         event: the event that carries the call's own parameters (title, search, summary); None for steps.
         start: the ``compaction/start`` event of a compaction.
         candidates: a failed compaction's possible shadowed ranges, best first, each a tuple of seqs.
-        earlier_summary: the last ``compaction/summary`` before a failed compaction; it shows route and limit.
+        summaries: every ``compaction/summary`` of the log, nearest to a failed compaction first; they show route and
+            output limit.
+        output_limit: of a failed compaction, as the deployment gives it.
         why_not: why nothing can be claimed about the request; None when something can.
     """
 
@@ -95,5 +105,6 @@ class Prepared:
     event: Event | None = None
     start: Event | None = None
     candidates: tuple[tuple[int, ...], ...] = ()
-    earlier_summary: Event | None = None
+    summaries: tuple[Event, ...] = ()
+    output_limit: int | None = None
     why_not: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 
 from dsh_audit.dispatch.compaction_range import Retention, find_ranges
@@ -76,11 +77,12 @@ class OneShots:
 
     Args:
         retention: how much a pressure compaction keeps, for ranges that are not logged.
+        summaries: gives every ``compaction/summary`` of the log, later ones too; asked for failed compactions only.
     """
 
-    def __init__(self, retention: Retention) -> None:
+    def __init__(self, retention: Retention, summaries: Callable[[], Sequence[Event]]) -> None:
         self._retention = retention
-        self._last_summary: Event | None = None
+        self._summaries = summaries
         self._title: _OpenTitle | None = None
         self._compaction: _OpenCompaction | None = None
 
@@ -179,11 +181,15 @@ class OneShots:
         if opened is None:
             return []
         if opened.summary is not None:
-            self._last_summary = opened.summary
             return [_compaction(opened, end)]
         error = end.data.get("error") if end is not None and isinstance(end.data, dict) else None
-        ranges = find_ranges(opened.snapshot, opened.event, error, self._retention, overflow=opened.overflow)
-        return [replace(_compaction(opened, end), candidates=ranges, earlier_summary=self._last_summary)]
+        at, given = opened.event.seq, self._retention.output_limit
+        summaries = sorted(self._summaries(), key=lambda summary: abs(summary.seq - at))
+        logged = (as_object(summary.data).get("maxTokens") for summary in summaries)
+        limit = given or next((one for one in logged if isinstance(one, int)), self._retention.default_limit)
+        ranges = find_ranges(opened.snapshot, opened.event, error, self._retention, limit, overflow=opened.overflow)
+        prepared = _compaction(opened, end)
+        return [replace(prepared, candidates=ranges, summaries=tuple(summaries), output_limit=given)]
 
 
 def _one_shot(kind: str, event: Event, state: SessionState, wire: WireCount) -> Prepared:

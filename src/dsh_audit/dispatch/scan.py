@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dsh_audit.dispatch.chunks import ChunkAttempts
 from dsh_audit.dispatch.compaction_range import Retention
@@ -23,12 +23,19 @@ class DispatchScanner:
         format_version: of the log the events come from.
         own_from: seq of the first event that was not inherited from a parent session.
         retention: for compaction ranges that are not logged.
+        summaries: gives every ``compaction/summary`` of the log, later ones too.
     """
 
-    def __init__(self, format_version: int, own_from: int = 0, retention: Retention | None = None) -> None:
+    def __init__(
+        self,
+        format_version: int,
+        own_from: int = 0,
+        retention: Retention | None = None,
+        summaries: Callable[[], Sequence[Event]] = tuple,
+    ) -> None:
         self._own_from = own_from
         self._steps = StepTracker()
-        self._oneshots = OneShots(retention or Retention())
+        self._oneshots = OneShots(retention or Retention(), summaries)
         attempts = ChunkAttempts if format_version < 2 else SettlementAttempts
         self._attempts: ChunkAttempts | SettlementAttempts = attempts(self._steps)
         self._held: list[Prepared] = []

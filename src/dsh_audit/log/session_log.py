@@ -80,6 +80,7 @@ class SessionLog:
         self.format: Format = FORMATS[session_header.version]
         self.open_findings = tuple(findings)
         self._own_from: int | None = None
+        self._summaries: tuple[Event, ...] | None = None
 
     @property
     def session_id(self) -> str:
@@ -98,6 +99,15 @@ class SessionLog:
     def events(self, through: int | None = None) -> EventReader:
         """A fresh pass over the events, up to and including seq ``through``."""
         return EventReader(self, through)
+
+    def summaries(self) -> tuple[Event, ...]:
+        """Every ``compaction/summary`` of the session, found by a search over the text when first asked for."""
+        if self._summaries is None:
+            own_from = self.own_from()
+            rows = (row for row in self.rows_with(b'"compaction/summary"') if row["type"] == "compaction/summary")
+            events = (Event(row["type"], row["seq"], row.get("time", 0), row.get("data")) for row in rows)
+            self._summaries = tuple(event for event in events if event.seq >= own_from)
+        return self._summaries
 
     def own_from(self) -> int:
         """Seq of the first event that is this session's own: its parent's come before. Spec dispatch 1."""

@@ -68,6 +68,12 @@ class RebuiltSession:
         """The current generation."""
         return self.replay.history.current
 
+    @property
+    def lacks_instruction(self) -> bool:
+        """Whether a compaction cannot be written since the fixed text that ends it is not known."""
+        pending = (row for row in self.rebuilt if row.request.constant is not None)
+        return any(row.encoded.body is None and not row.request.why_not for row in pending)
+
     def candidates(self) -> list[Candidate]:
         """The dispatches as pairing takes them."""
         return [
@@ -79,6 +85,10 @@ class RebuiltSession:
                 wire_min=rebuilt.request.dispatch.wire.minimum,
                 wire_max=rebuilt.request.dispatch.wire.maximum,
                 keys=tuple(BodyKey.of(body) for body in bodies),
+                allows=rebuilt.allows,
+                opened_ms=None if rebuilt.request.purpose == "step" else rebuilt.request.dispatch.time_ms,
+                settled_ms=rebuilt.request.dispatch.settled_time_ms,
+                status=rebuilt.request.dispatch.status,
                 load_body=bodies.__getitem__,
                 wholes=tuple(None if whole is None else whole.key for whole in wholes),
             )
@@ -106,7 +116,8 @@ class RebuiltSession:
             encoded = self.replay.claimed(encoder.encode(row.request), row.request.dispatch, row.log)
             readings = _read(encoder, row, encoded)
             is_named = any(used.name in names for used in row.encoded.unlogged)
-            is_touched = is_touched or is_named or (not names and bool(encoder.image_forms(row.request)))
+            is_open = row.request.constant is not None or bool(encoder.image_forms(row.request))
+            is_touched = is_touched or is_named or (not names and is_open)
             if is_touched:
                 self.rebuilt[row.index] = replace(row, encoded=encoded)
                 self._enter(self.rebuilt[row.index], readings)
@@ -121,7 +132,7 @@ class RebuiltSession:
         self._enter(rebuilt, _read(self.replay.encoder, rebuilt, rebuilt.encoded))
 
     def learn(self, deployment: Deployment) -> None:
-        """Write all bodies again for a deployment that more is known of, from the first request with images on."""
+        """Write bodies again for a deployment that more is known of, from the first with images or a fixed text on."""
         self.replay.deployment = replace(deployment, attachments=self.replay.deployment.attachments)
         for _, group in groupby(self.rebuilt, key=lambda rebuilt: rebuilt.log):
             self._encode_again(list(group), set())

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import Protocol
 
 from dsh_audit.deployment import Deployment, Used
-from dsh_audit.dispatch.compaction_range import Retention
+from dsh_audit.dispatch.compaction_range import DEFAULT_RATIO, Retention
 from dsh_audit.dispatch.model import Dispatch, Prepared
 from dsh_audit.dispatch.scan import DispatchScanner
 from dsh_audit.events import Event
@@ -47,6 +47,10 @@ class Rebuilt:
     log: SessionLog
     extensions: Extensions
     others: tuple[Request, ...] = ()
+
+    def allows(self, after: int, through: int) -> bool:
+        """Whether the log allows this request to have carried the events after one seq up to another."""
+        return self.extensions.explain(self.request, after, through) is not None
 
     def extended(self, body: Body, captured: bytes | None = None) -> Extension:
         """A base body of this request with the extension fields that the log and the deployment give.
@@ -171,7 +175,8 @@ class Replay:
         log = generation.log
         reader = self.reader if log is self.history.current else log.events()
         own_from = max(log.own_from(), generation.native_from)
-        fold = EventFold(log, reader, DispatchScanner(log.version, own_from, _retention(self.deployment)))
+        scanner = DispatchScanner(log.version, own_from, _retention(self.deployment, log.version), log.summaries)
+        fold = EventFold(log, reader, scanner)
 
         def observe(event: Event) -> None:
             extensions.see(event)
@@ -225,6 +230,9 @@ def _fenced(prepared: Prepared, reader: EventReader) -> Prepared:
     return replace(prepared, why_not=f"an unknown required event at seq {fence} may change what the model sees")
 
 
-def _retention(deployment: Deployment) -> Retention:
-    tokens, ratio = (deployment.look_up("compaction", key) for key in ("retain_tokens", "retain_ratio"))
-    return Retention(tokens) if ratio is None else Retention(tokens, ratio)
+def _retention(deployment: Deployment, format_version: int) -> Retention:
+    names = ("retain_tokens", "retain_ratio", "max_tokens")
+    tokens, ratio, limit = (deployment.look_up("compaction", name) for name in names)
+    rules = deployment.release_rules(format_version)
+    ratio = DEFAULT_RATIO if ratio is None else ratio
+    return Retention(tokens, ratio, limit, rules.compaction_tokens, rules.reserves_output)

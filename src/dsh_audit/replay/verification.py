@@ -21,6 +21,7 @@ from dsh_audit.replay.judge import PairResult, judge
 from dsh_audit.replay.pairing import Pair, Seen, pair_exchanges
 from dsh_audit.replay.rebuilt_session import RebuiltSession, rebuild
 from dsh_audit.replay.shown_images import learn_images
+from dsh_audit.request.neutral import COMPACTION_INSTRUCTION
 from dsh_audit.rules import wire as rules
 from dsh_audit.text import ecma
 from dsh_audit.text.to_json import to_json
@@ -84,6 +85,7 @@ def verify(
         deployment = learn_images(deployment, exchanges)
         for session in sessions.values():
             session.learn(deployment)
+    _learn_unmarked(deployment, exchanges, sessions)
     results = _pair_and_learn(exchanges, sessions)
     if any(session.has_images for session in sessions.values()):
         known = [session.replay.deployment.attachments for session in sessions.values()]
@@ -156,14 +158,31 @@ def _keep_longest(sessions: dict[str, RebuiltSession], session: RebuiltSession) 
     return [Finding(rules.DUPLICATE_SESSION, message, dropped.log.where())]
 
 
-def learn_constants(deployment: Deployment, exchanges: Iterable[Exchange]) -> Deployment:
-    """The deployment with the long constants that compaction requests of the captures show, checked by digest."""
+def _learn_unmarked(
+    deployment: Deployment, exchanges: Sequence[Exchange], sessions: Mapping[str, RebuiltSession]
+) -> None:
+    """Look for the instruction of compactions in bodies without the header that marks them: pi-ai sends none."""
+    if COMPACTION_INSTRUCTION in deployment.constants:
+        return
+    waiting = [session for session in sessions.values() if session.lacks_instruction]
+    if waiting:
+        told = learn_constants(deployment, exchanges, marked=False)
+        for session in waiting if told is not deployment else ():
+            session.learn(told)
+
+
+def learn_constants(deployment: Deployment, exchanges: Iterable[Exchange], *, marked: bool = True) -> Deployment:
+    """The deployment with the long constants that captures show, checked by digest.
+
+    Args:
+        marked: read only the bodies that their header marks as a compaction's.
+    """
     wanted = {name: constant for name, constant in CONSTANTS.items() if name not in deployment.constants}
     texts: dict[str, str] = {}
     for exchange in exchanges:
         if len(texts) == len(wanted):
             break
-        if not exchange.is_compaction:
+        if marked != exchange.is_compaction:
             continue
         for text in _last_texts(exchange.read_body()):
             texts.update({name: text for name, constant in wanted.items() if constant.matches(text)})

@@ -195,10 +195,20 @@ def _compactions(prepared: Prepared, session_header: SessionHeader) -> tuple[Req
         return (_compaction_over(_with_summary_route(base, summary), tuple(summary.data["shadowedSeqs"])),)
     if not prepared.candidates:
         return (replace(base, why_not=("the range of the failed compaction cannot be computed",)),)
-    limits = [base]
-    if prepared.earlier_summary is not None and _is_summary(prepared.earlier_summary.data):
-        limits.insert(0, _with_summary_route(base, prepared.earlier_summary))
+    limits = _limits(prepared, base)
     return tuple(_compaction_over(one, candidate) for candidate in prepared.candidates for one in limits)
+
+
+def _limits(prepared: Prepared, base: Request) -> list[Request]:
+    """A failed compaction with each route and output limit that it may have had: as told, as logged, by default."""
+    if prepared.output_limit is not None:
+        base = replace(base, config={"maxTokens": prepared.output_limit})
+    logged = [_with_summary_route(base, summary) for summary in prepared.summaries if _is_summary(summary.data)]
+    if prepared.output_limit is not None:
+        logged = [base, *(replace(one, config=base.config) for one in logged)]
+    elif logged:
+        logged = [request for one in logged for request in (one, replace(base, config=one.config))]
+    return list({(one.provider, one.model, one.config.get("maxTokens")): one for one in logged or [base]}.values())
 
 
 def _is_own_call(data: Json) -> bool:

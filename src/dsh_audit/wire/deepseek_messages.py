@@ -123,7 +123,7 @@ class MessagesEncoder:
 
     def _effort(self, request: Request, inputs: UnloggedInputs) -> str:
         effort = request.config.get("reasoningEffort")
-        if not isinstance(effort, str) and request.purpose == "compaction":
+        if not isinstance(effort, str) and request.purpose != "step":
             effort = self._efforts.get(request.provider, request.model)
         if not isinstance(effort, str):
             effort = inputs.take(default_effort(inputs.deployment, request.provider, request.model)).value

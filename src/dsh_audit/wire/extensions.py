@@ -171,7 +171,8 @@ class Extensions:
 
     def _choose(self, request: Request, tail: bytes | None, notes: list[str]) -> Span | None:
         """The range to rebuild: the captured one where the log allows it, else the log's own."""
-        sent = None if tail is None else _sent_span(tail)
+        named = None if tail is None else sent_span(tail)
+        sent = None if named is None else Span(*named)
         if tail is not None and sent is None and not self._markers(request):
             return None
         if sent is not None:
@@ -329,9 +330,9 @@ def _tail(captured: bytes, body: Body) -> bytes | None:
     return captured[at:]
 
 
-def _sent_span(tail: bytes) -> Span | None:
-    """The range that a captured field names."""
+def sent_span(tail: bytes) -> tuple[int, int] | None:
+    """The range that a captured field right behind the base body names: after one seq, up to another."""
     if not tail.startswith(_LOG_MEMBER):
         return None
     found = _SEQS.search(tail, 0, _HEAD_BYTES)
-    return None if found is None else Span(int(found[1]), int(found[2]))
+    return None if found is None else (int(found[1]), int(found[2]))

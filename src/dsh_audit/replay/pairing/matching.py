@@ -14,6 +14,7 @@ from dsh_audit.replay.body_diff import MAX_PARSED_BYTES
 from dsh_audit.text import ecma
 from dsh_audit.text.pointer import common_start
 from dsh_audit.wire.body import Body
+from dsh_audit.wire.extensions import sent_span
 from dsh_audit.wire.parts import EXTENSION_KEYS
 
 MAX_REST_BYTES = 1 << 20
@@ -86,6 +87,11 @@ class Match:
     whole: BodyKey | None
     rest: bytes | None
     size_bytes: int
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """The events that a session log right behind the match says it holds: after one seq, up to another."""
+        return None if self.rest is None else sent_span(self.rest)
 
 
 def match_body(captured: bytes, finder: KeyFinder, bases: Mapping[BodyKey, BodyKey]) -> Match | None:

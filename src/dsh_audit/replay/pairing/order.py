@@ -33,6 +33,10 @@ class Candidate:
         wire_max: requests that it allows; candidates with 0 are ignored.
         keys: of its body and of the alternatives to it, best first; empty when nothing could be rebuilt.
         load_body: gives the body of one of the keys by its place; None when it is gone.
+        opened_ms: when the log says that it began; None for steps, of which it tells the end only.
+        settled_ms: when the log says that it ended.
+        status: of its answer, where the log tells it.
+        allows: whether it may have carried the events of the log after one seq up to another.
         wholes: for each key that of the body with the extension fields that the log gives; None where there are none.
     """
 
@@ -44,6 +48,10 @@ class Candidate:
     wire_max: int
     keys: tuple[BodyKey, ...] = ()
     load_body: Callable[[int], Body | None] = field(default=lambda _: None, repr=False, compare=False)
+    opened_ms: int | float | None = None
+    settled_ms: int | float | None = None
+    status: int | None = None
+    allows: Callable[[int, int], bool] = field(default=lambda _after, _through: False, repr=False, compare=False)
     wholes: tuple[BodyKey | None, ...] = ()
 
 
@@ -109,6 +117,8 @@ class Stream:
         """id of the exchange → its pair."""
         # Attempts of one step have equal base bodies, and each its own part of the log behind them.
         self._by_key([item.whole for item in self._captured], attrgetter("wholes"))
+        self._by_span()
+        self._by_time()
         self._by_key([item.key for item in self._captured], attrgetter("keys"))
         self._by_value()
         self._by_order()
@@ -133,6 +143,78 @@ class Stream:
         required = [self._is_required(right) for right in rights]
         for left, right in pair_equal([keys[left] for left in lefts], offered, required):
             self._found[lefts[left]] = (rights[right], offered[right].index(keys[lefts[left]]), "bytes")
+
+    def _by_span(self) -> None:
+        """Attempts without a marker by the events that a body says it carries, where the log allows them to one only.
+
+        Equal bodies are tried in order, each with the free dispatches of that body.
+        """
+        rights = self._free_by_key()
+        for left in self._left():
+            match = self._captured[left].match
+            span = None if match is None or match.whole is not None else match.span
+            free = rights.get(match.key, []) if match is not None and span is not None else []
+            if match is None or span is None or not 1 < len(free) <= MAX_CELLS:
+                continue
+            allowed = [right for right in free if self._candidates[right].allows(*span)]
+            if allowed:
+                self._found[left] = (allowed[0], self._candidates[allowed[0]].keys.index(match.key), "bytes")
+                free.remove(allowed[0])
+
+    def _by_time(self) -> None:
+        """Equal bodies of which some are missing, by the status of the answer and the clock of the capture.
+
+        A request was made before its dispatch ended, and after the one before it of the same body ended.
+        """
+        rights, used = self._free_by_key(), set[int]()
+        lefts: dict[BodyKey, list[int]] = {}
+        for left in self._left():
+            key = self._captured[left].key
+            if key is not None and len(rights.get(key, ())) > 1:
+                lefts.setdefault(key, []).append(left)
+        for key, equal in lefts.items():
+            free = [right for right in rights[key] if right not in used]
+            for left, right in self._placed(equal, free) if len(equal) < len(free) <= MAX_CELLS else ():
+                used.add(right)
+                self._found[left] = (right, self._candidates[right].keys.index(key), "bytes")
+
+    def _placed(self, lefts: list[int], rights: list[int]) -> list[tuple[int, int]]:
+        """Each capture with the first dispatch that can be its own, of one-shot calls with the last one begun.
+
+        None where one of them finds no place.
+        """
+        placed: list[tuple[int, int]] = []
+        for left in lefts:
+            exchange = self._captured[left].exchange
+            if exchange.time_ms is None and exchange.status is None:
+                return []
+            fitting = [at for at, right in enumerate(rights) if self._fits(exchange, right)]
+            if not fitting:
+                return []
+            has_begun = exchange.time_ms is not None and self._candidates[rights[fitting[-1]]].opened_ms is not None
+            place = fitting[-1 if has_begun else 0]
+            placed.append((left, rights[place]))
+            rights = rights[place + 1 :]
+        return placed
+
+    def _fits(self, exchange: Exchange, right: int) -> bool:
+        """Whether status and time of a capture go together with those of a dispatch."""
+        candidate = self._candidates[right]
+        if None not in (exchange.status, candidate.status) and exchange.status != candidate.status:
+            return False
+        if exchange.time_ms is None:
+            return True
+        if candidate.opened_ms is not None and exchange.time_ms < candidate.opened_ms:
+            return False
+        return candidate.settled_ms is None or exchange.time_ms <= candidate.settled_ms
+
+    def _free_by_key(self) -> dict[BodyKey, list[int]]:
+        """Body → the dispatches without a capture that may have sent it, in order."""
+        rights: dict[BodyKey, list[int]] = {}
+        for right in self._right():
+            for key in dict.fromkeys(self._candidates[right].keys):
+                rights.setdefault(key, []).append(right)
+        return rights
 
     def _by_value(self) -> None:
         lefts, rights = self._left(), self._right()
