@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,12 +21,13 @@ from dsh_audit.log.session_log import EventReader, open_log
 from dsh_audit.replay import judge
 from dsh_audit.replay.inspection import inspect_log
 from dsh_audit.replay.session_replay import Replay
-from dsh_audit.replay.verification import VerifyReport, verify
+from dsh_audit.replay.verification import BEHIND_DAMAGE, VerifyReport, verify
 from dsh_audit.request.neutral import COMPACTION_INSTRUCTION
 from dsh_audit.session import read_cache_options
 from dsh_audit.wire import constants
 from tests.captures import write_bundle
-from tests.logs import SessionV0, two_turns
+from tests.cli import run
+from tests.logs import SessionV0, log_of, two_turns
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 INSTRUCTION = "Sum up the errands so far."
@@ -143,6 +145,50 @@ def test_the_output_limit_of_a_failed_compaction(instruction: Deployment, raw: d
     alone = two_turns()
     alone.add("compaction/start", {"compactionId": "k0", "turn": None})
     assert b'"max_tokens":8192' in bodies_of(alone, instruction)[3]
+
+
+@pytest.mark.parametrize(("failed", "verdict"), [(1, "identical-except-unlogged"), (2, "identical")])
+def test_an_output_limit_that_only_captures_show(
+    instruction: Deployment, failed: int, verdict: str, tmp_path: Path
+) -> None:
+    session = two_turns()
+    for number in range(failed):
+        session.add("compaction/start", {"compactionId": f"k{number}", "turn": None})
+        session.add("compaction/end", {"compactionId": f"k{number}", "turn": None, "error": "cancelled"})
+        session.simple_turn("And now?", "Go on.")
+    told = replace(instruction, raw={"compaction": {"max_tokens": 77}})
+    folder = write_bundle(tmp_path / "c", bodies_of(session, told))
+    for ident in ("0003", "0005")[:failed]:
+        mark_compaction(folder, ident)
+    report = check(session, folder, instruction)
+    assert [pair.verdict for pair in report.pairs[3 : 3 + 2 * failed : 2]] == [verdict] * failed
+    assert {pair.verdict for pair in report.pairs[::2]} <= {"identical"}
+    limits = [used for used in report.used if used["name"] == "compaction.max_tokens"]
+    assert limits == [{"name": "compaction.max_tokens", "value": 77, "source": "capture"}]
+    alone = [pair for pair in report.pairs if any("fits one" in note for note in pair.notes)]
+    assert [field.name for pair in alone for field in pair.unlogged] == ["compaction.max_tokens"] * (failed == 1)
+
+
+def test_a_capture_behind_damage_is_not_checked(tmp_path: Path) -> None:
+    session = two_turns()
+    folder = write_bundle(tmp_path / "c", bodies_of(session))
+    lines = session.plain().split(b"\n")
+    cut = next(at for at, line in enumerate(lines) if b"Thanks" in line)
+    log = log_of(b"\n".join([*lines[:cut], b'{"type":"user/mess', *lines[cut + 1 :]]))
+    report = verify([build_history(log)], [read_capture(folder)], Deployment())
+    assert verdicts(report)[:3] == [("0000", 0, "identical"), ("0001", 1, "identical"), ("0002", None, "not-checked")]
+    assert report.pairs[2].notes == (BEHIND_DAMAGE,)
+
+
+def test_captures_from_before_a_migration_are_compared_as_chat_bodies(tmp_path: Path) -> None:
+    case = Path(__file__).parent.parent / "golden" / "mig-v0late-v4"
+    shutil.copytree(case / "sessions", tmp_path / "sessions")
+    for older in [path for path in tmp_path.rglob("session*") if path.is_file() and "v4" not in path.name]:
+        older.unlink()
+    done = run("verify", tmp_path / "sessions", "--capture", case / "captures", "--format", "json")
+    told = {pair["verdict"] for pair in json.loads(done.stdout)["pairs"] if pair["captured"] is not None}
+    assert told <= {"identical", "identical-except-unlogged", "not-checked", "other"}
+    assert "identical-except-unlogged" in told
 
 
 def test_missing_and_foreign_captures(tmp_path: Path) -> None:

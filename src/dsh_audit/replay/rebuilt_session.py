@@ -12,12 +12,15 @@ from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import SessionLog
 from dsh_audit.record import dataclass
 from dsh_audit.replay.pairing import BodyKey, Candidate
-from dsh_audit.replay.session_replay import Rebuilt, Replay
+from dsh_audit.replay.session_replay import AS_MIGRATED, Rebuilt, Replay
+from dsh_audit.request.neutral import Request
 from dsh_audit.wire.adapter import Encoded
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.extensions import Span
+from dsh_audit.wire.protocol import CHAT
 from dsh_audit.wire.session import SessionEncoder
 
+OUTPUT_LIMIT = "compaction.max_tokens"
 _ENDPOINTS: dict[str, ExchangeKind] = {
     "deepseek-chat-completions": "chat-completions",
     "openai-completions": "chat-completions",
@@ -109,6 +112,18 @@ class RebuiltSession:
             if any(used.name in names for row in rows for used in row.encoded.unlogged):
                 self._encode_again(rows, names)
 
+    def adopt_limit(self, limit: int) -> None:
+        """Use an output limit that a capture has proven for the compactions whose own is not logged."""
+        used = Used(OUTPUT_LIMIT, limit, "capture")
+        self.assumed = (*self.assumed, used)
+        for row in [row for row in self.rebuilt if row.request.dispatch.recomputed]:
+            request, *others = (with_limit(one, limit) for one in (row.request, *row.others))
+            encoded = self.replay.claimed(self.replay.encoder.encode(request), request.dispatch, row.log)
+            encoded = replace(encoded, unlogged=(*encoded.unlogged, used))
+            fresh = replace(row, request=request, others=tuple(others), encoded=encoded)
+            self.rebuilt[row.index] = fresh
+            self._enter(fresh, _read(self.replay.encoder, fresh, encoded))
+
     def _encode_again(self, rows: list[Rebuilt], names: set[str]) -> None:
         encoder = self.replay.encoder = SessionEncoder(self.replay.deployment, self.assumed)
         is_touched = False
@@ -145,6 +160,11 @@ class RebuiltSession:
         self.readings[rebuilt.index] = tuple(known) if any(reading.images for reading in known) else ()
 
 
+def with_limit(request: Request, limit: int) -> Request:
+    """The same compaction with another output limit."""
+    return replace(request, config={**request.config, "maxTokens": limit})
+
+
 def rebuild(history: SessionHistory, deployment: Deployment, through: int | None) -> RebuiltSession:
     """All requests of a session."""
     session = RebuiltSession(Replay(history, deployment, through))
@@ -162,6 +182,9 @@ def _read(encoder: SessionEncoder, rebuilt: Rebuilt, encoded: Encoded) -> list[E
         for one in (encoder.encode(request, form=form) for form in forms) if forms else (own,):
             key = None if one.body is None or not forms else BodyKey.of(one.body)
             found.setdefault(key or len(found), one)
+        if AS_MIGRATED in encoded.why and not forms:
+            # The chat body of a request does not change when its log is migrated. Spec session-log 9.
+            found[len(found)] = encoder.encode(request, CHAT)
     return list(found.values())
 
 

@@ -15,11 +15,11 @@ from dsh_audit.finding import Finding, Where, sort_findings
 from dsh_audit.log.generations import SessionHistory
 from dsh_audit.log.session_log import LogStats, SessionLog
 from dsh_audit.record import dataclass
-from dsh_audit.replay.body_diff import Verdict, diff_body
+from dsh_audit.replay.body_diff import UnloggedField, Verdict, diff_body
 from dsh_audit.replay.image_uploads import pair_uploads
 from dsh_audit.replay.judge import PairResult, judge
 from dsh_audit.replay.pairing import Pair, Seen, pair_exchanges
-from dsh_audit.replay.rebuilt_session import RebuiltSession, rebuild
+from dsh_audit.replay.rebuilt_session import OUTPUT_LIMIT, RebuiltSession, rebuild, with_limit
 from dsh_audit.replay.shown_images import learn_images
 from dsh_audit.request.neutral import COMPACTION_INSTRUCTION
 from dsh_audit.rules import wire as rules
@@ -30,6 +30,8 @@ from dsh_audit.wire.constants import CONSTANTS
 _COUNTED = tuple(verdict for verdict in Verdict)
 _AGREEING = (Verdict.IDENTICAL, Verdict.IDENTICAL_EXCEPT_UNLOGGED, Verdict.SAME_JSON)
 _MAX_ASSUMPTIONS = 8
+BEHIND_DAMAGE = "the log is damaged before it"
+BEFORE_MIGRATION = "made before the migration; the older file is not here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ def verify(
         for session in sessions.values():
             session.learn(deployment)
     _learn_unmarked(deployment, exchanges, sessions)
-    results = _pair_and_learn(exchanges, sessions)
+    results = _own_witness(_pair_and_learn(exchanges, sessions), sessions)
+    results = _hold_back(exchanges, results, sessions)
     if any(session.has_images for session in sessions.values()):
         known = [session.replay.deployment.attachments for session in sessions.values()]
         ids = Counter(exchange.id for exchange in exchanges)
@@ -112,11 +115,66 @@ def _pair_and_learn(exchanges: Sequence[Exchange], sessions: dict[str, RebuiltSe
         pairs = pair_exchanges(exchanges, {ident: session.candidates() for ident, session in sessions.items()}, seen)
         results = [judge(pair, sessions) for pair in pairs]
         proven = _prove(pairs, results, sessions)
-        if not proven:
+        if not proven and not _prove_limits(pairs, results, sessions):
             break
         for ident, assumed in proven.items():
             sessions[ident].adopt(assumed)
     return results
+
+
+def _prove_limits(
+    pairs: Sequence[Pair], results: Sequence[PairResult], sessions: Mapping[str, RebuiltSession]
+) -> bool:
+    """Adopt the output limit of failed compactions where a captured body shows one that explains all of it."""
+    for pair, result in zip(pairs, results, strict=True):
+        rebuilt, session = result.rebuilt, sessions.get(result.session_id or "")
+        if result.verdict != Verdict.DIFFERENT or session is None or rebuilt is None or pair.exchange is None:
+            continue
+        if not rebuilt.request.dispatch.recomputed or any(used.name == OUTPUT_LIMIT for used in session.assumed):
+            continue
+        body = pair.exchange.read_body() or b""
+        limit = _limit_of(body)
+        tried = () if limit is None else (with_limit(one, limit) for one in (rebuilt.request, *rebuilt.others))
+        for encoded in map(session.replay.encoder.encode, tried):
+            if encoded.body is not None and diff_body(body, encoded.body, pair.exchange.fidelity).verdict in _AGREEING:
+                assert limit is not None
+                session.adopt_limit(limit)
+                return True
+    return False
+
+
+def _limit_of(body: bytes) -> int | None:
+    try:
+        value: Json = ecma.parse(body)
+    except ecma.EcmaSyntaxError:
+        return None
+    limit = value.get("max_tokens") if isinstance(value, dict) else None
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
+def _own_witness(results: Sequence[PairResult], sessions: Mapping[str, RebuiltSession]) -> list[PairResult]:
+    """Where one body alone shows the output limit it was judged by, that limit is an unlogged input of it."""
+    shown: dict[str, list[PairResult]] = {}
+    for result in results:
+        rebuilt, session = result.rebuilt, sessions.get(result.session_id or "")
+        is_learnt = session is not None and any(used.name == OUTPUT_LIMIT for used in session.assumed)
+        if is_learnt and rebuilt is not None and rebuilt.request.dispatch.recomputed and result.verdict in _AGREEING:
+            shown.setdefault(result.session_id or "", []).append(result)
+    alone = {id(found[0]) for found in shown.values() if len(found) == 1}
+    return [_with_unlogged_limit(result) if id(result) in alone else result for result in results]
+
+
+def _with_unlogged_limit(result: PairResult) -> PairResult:
+    assert result.rebuilt is not None and result.diff is not None
+    value = result.rebuilt.request.config["maxTokens"]
+    text = b'"max_tokens":' + ecma.stringify(value)
+    body = result.rebuilt.encoded.body
+    at = body.to_bytes().find(text) if body is not None else -1
+    field = UnloggedField(OUTPUT_LIMIT, max(at, 0), len(text), "/max_tokens")
+    diff = replace(result.diff, unlogged=(*result.diff.unlogged, field))
+    verdict = str(Verdict.IDENTICAL_EXCEPT_UNLOGGED) if result.verdict == Verdict.IDENTICAL else result.verdict
+    note = f"{OUTPUT_LIMIT} = {value} is shown by this body only: fits one"
+    return replace(result, verdict=verdict, diff=diff, notes=(*result.notes, note))
 
 
 def _prove(
@@ -139,6 +197,37 @@ def _prove(
                 proven[ident] = assumed
                 break
     return proven
+
+
+def _hold_back(
+    exchanges: Sequence[Exchange], results: list[PairResult], sessions: Mapping[str, RebuiltSession]
+) -> list[PairResult]:
+    """Verdicts without those against a capture that stands for a part of the log that is not here."""
+    agreed: dict[str, list[tuple[int, PairResult]]] = {}
+    for place, result in enumerate(results[: len(exchanges)]):
+        if result.verdict in _AGREEING and result.session_id is not None:
+            agreed.setdefault(result.session_id, []).append((place, result))
+    return [
+        _held_back(place, result, sessions.get(result.session_id or ""), agreed.get(result.session_id or "", []))
+        for place, result in enumerate(results)
+    ]
+
+
+def _held_back(
+    place: int, result: PairResult, session: RebuiltSession | None, agreed: Sequence[tuple[int, PairResult]]
+) -> PairResult:
+    if session is None or result.captured is None or result.verdict not in (Verdict.DIFFERENT, Verdict.UNEXPLAINED):
+        return result
+    note = None
+    if session.replay.reader.stopped_at is not None and all(other < place for other, _ in agreed):
+        note = BEHIND_DAMAGE
+    until = session.replay.history.generations[0].migrated_until
+    native = (other for other, one in agreed if one.rebuilt and one.rebuilt.request.dispatch.prefix_seq >= until)
+    if until and all(place < other for other in native):
+        note = BEFORE_MIGRATION
+    if note is None:
+        return result
+    return replace(result, rebuilt=None, verdict="not-checked", diff=None, notes=(note,), size_bytes=None)
 
 
 def _used(session: RebuiltSession) -> Iterable[Any]:
@@ -216,6 +305,8 @@ def _findings(result: PairResult, sessions: Mapping[str, RebuiltSession]) -> lis
         return [_different(result, where)]
     if result.verdict == Verdict.UNEXPLAINED:
         return [Finding(rules.UNEXPLAINED, f"capture {result.captured} is explained by no dispatch", where)]
+    if result.verdict == "not-checked" and result.rebuilt is None and session is not None:
+        return [Finding(rules.NOT_CHECKED, f"capture {result.captured}: {'; '.join(result.notes)}", where)]
     if result.verdict == "not-checked" and result.rebuilt is not None:
         message = f"request {result.rebuilt.index}: {'; '.join(result.notes)}"
         return [Finding(rules.NOT_CHECKED, message, where)]
