@@ -24,11 +24,13 @@ class ShownImages:
         styles: of the handles.
         homes: in the handles, in order; None for a handle without a path.
         periods: ids of uploaded files; an id that is replaced begins another period.
+        has_inline: some body has image data in it.
     """
 
     styles: frozenset[Style] = frozenset()
     homes: tuple[str | None, ...] = ()
     periods: tuple[FileIds, ...] = ()
+    has_inline: bool = False
 
 
 @dataclass(slots=True)
@@ -38,6 +40,7 @@ class ShownFold:
     styles: set[Style] = field(default_factory=set)
     homes: dict[str | None, None] = field(default_factory=dict)
     periods: list[dict[str, str]] = field(default_factory=list)
+    has_inline: bool = False
 
     def take(self, value: Json) -> None:
         """One body, parsed."""
@@ -58,7 +61,7 @@ class ShownFold:
     def result(self) -> ShownImages:
         """What was shown."""
         periods = tuple(tuple(sorted(period.items())) for period in self.periods)
-        return ShownImages(frozenset(self.styles), tuple(self.homes), periods)
+        return ShownImages(frozenset(self.styles), tuple(self.homes), periods, self.has_inline)
 
     def _take_ids(self, ids: dict[str, str]) -> None:
         for period in reversed(self.periods):

@@ -177,7 +177,8 @@ def _read(encoder: SessionEncoder, rebuilt: Rebuilt, encoded: Encoded) -> list[E
     """The wire forms of every reading that the log leaves, likeliest first; equal bodies once."""
     found: dict[object, Encoded] = {}
     for request in (rebuilt.request, *rebuilt.others):
-        forms = encoder.image_forms(request)
+        # Before the captures have shown what they hold of images, the likeliest form will do.
+        forms = encoder.image_forms(request) if encoder.deployment.shown is not None else []
         own = encoded if request is rebuilt.request else encoder.encode(request)
         for one in (encoder.encode(request, form=form) for form in forms) if forms else (own,):
             key = None if one.body is None or not forms else BodyKey.of(one.body)

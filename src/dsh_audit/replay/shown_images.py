@@ -25,7 +25,9 @@ def learn_images(deployment: Deployment, exchanges: Iterable[Exchange]) -> Deplo
     for exchange in exchanges:
         body = exchange.read_body() if exchange.kind in MODEL_KINDS else None
         if body is None or len(body) > MAX_PARSED_BYTES:
+            fold.has_inline = fold.has_inline or exchange.kind in MODEL_KINDS
             continue
+        fold.has_inline = fold.has_inline or b";base64," in body or b'"base64"' in body
         try:
             value = ecma.parse(body)
         except ecma.EcmaSyntaxError:

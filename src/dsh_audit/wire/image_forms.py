@@ -143,7 +143,8 @@ def _carriers(request: Request, deployment: Deployment, *, is_pi: bool) -> tuple
         return ("text",)
     if is_pi:  # the profile says whether the model takes images
         return ("inline", "text")
-    usual: tuple[Carrier, ...] = ("file", "inline")
+    is_seen = deployment.shown is None or deployment.shown.has_inline
+    usual: tuple[Carrier, ...] = ("file", "inline") if is_seen else ("file",)
     is_known = not isinstance(modalities, list) and handles.TEXT_ONLY in deployment.constants
     return (*usual, "text") if is_known else usual
 
