@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from dsh_audit.capture import Fidelity, read_capture
 from dsh_audit.errors import CaptureError, UsageError
+from dsh_audit.text.budget import BUDGET, Budget
 from tests.capture_files import BODY, CHAT, SESSION
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "schemas" / "capture-jsonl.schema.json").read_text())
@@ -111,10 +113,11 @@ def test_a_bad_line_is_a_finding(tmp_path: Path, line: bytes, code: str | None) 
         assert "\n" not in finding.message
 
 
-def test_line_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_over_the_limit(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", request(body=TEXT * 100), request(body=TEXT))
-    monkeypatch.setattr("dsh_audit.capture.jsonl.MAX_LINE_BYTES", 1000)
-    archive = read_capture(path)
+    context = copy_context()
+    context.run(BUDGET.set, Budget(5000))
+    archive = context.run(read_capture, path)
     assert [finding.code for finding in archive.findings] == ["capture/too-large"]
     assert [exchange.read_body() for exchange in archive.exchanges] == [BODY]
 

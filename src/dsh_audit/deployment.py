@@ -18,6 +18,7 @@ from dsh_audit.events import Json
 from dsh_audit.profile_shapes import PROFILE, find_odd
 from dsh_audit.record import dataclass
 from dsh_audit.releases import ReleaseRules, rules_of, rules_of_format
+from dsh_audit.text.budget import check_admitted
 
 if TYPE_CHECKING:
     from dsh_audit.attachments.shown import ShownImages
@@ -35,6 +36,8 @@ Protocol = Literal[
 DEFAULT_EFFORT = "high"
 DEFAULT_CHAT_URL = "https://api.deepseek.com"
 DEFAULT_MESSAGES_URL = "https://api.deepseek.com/anthropic"
+
+_MAX_TOML = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,9 @@ def parse_deployment(
     import tomllib
 
     try:
+        check_admitted(data)
+        if len(data) > _MAX_TOML and not name.endswith(".json"):
+            raise ValueError(f"more than {_MAX_TOML} bytes of TOML; JSON may be longer")
         text = data.decode("utf-8")
         raw = json.loads(text) if name.endswith(".json") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from dsh_audit.errors import UsageError
 from dsh_audit.events import Json
 from dsh_audit.record import dataclass
+from dsh_audit.text.budget import check_admitted
 
 MILLION = Decimal(1_000_000)
 _EARLIEST_MS = 1_000_000_000_000
@@ -193,6 +194,7 @@ def parse_prices(data: bytes, *, name: str, schema: Mapping[str, Json] | None) -
         UsageError: not JSON, or a key or value that the schema does not allow.
     """
     try:
+        check_admitted(data)
         raw = json.loads(data.decode("utf-8"), parse_float=Decimal, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: not a JSON price file: {error}") from None

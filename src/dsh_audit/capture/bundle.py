@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
-from dsh_audit.capture.coding import MAX_BODY_BYTES
+from dsh_audit.capture.coding import body_limit
 from dsh_audit.capture.exchange import BodyDigest, Exchange, Fidelity
 from dsh_audit.capture.files import read_regular
 from dsh_audit.capture.foreign import hint_at_files
@@ -23,6 +23,7 @@ from dsh_audit.events import Json
 from dsh_audit.record import dataclass
 from dsh_audit.rules import capture as rules
 from dsh_audit.text import ecma
+from dsh_audit.text.budget import BUDGET
 
 FORMAT = "bundle"
 MAX_META_BYTES = 1 << 20
@@ -151,7 +152,8 @@ def _explain_refusal(file: Path, limit: int, findings: Findings, name: str) -> N
     if file.is_symlink() or not file.is_file():
         findings.add(rules.UNSAFE_FILE, f"{file.name} is not a regular file", captured=name)
     else:
-        findings.add(rules.TOO_LARGE, f"{file.name} has {size} bytes, the limit is {limit}", captured=name)
+        message = f"{file.name} has {size} bytes, the limit is {limit}: {BUDGET.get().text}"
+        findings.add(rules.TOO_LARGE, message, captured=name)
 
 
 @dataclass(slots=True)
@@ -165,7 +167,7 @@ class _BodyFile:
         """Size and first bytes of a regular file that may be read."""
         try:
             status = self.file.lstat()
-            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BODY_BYTES:
+            if not stat.S_ISREG(status.st_mode) or status.st_size > body_limit():
                 return None
             with self.file.open("rb", buffering=0) as file:
                 return status.st_size, file.read(4)
@@ -174,4 +176,4 @@ class _BodyFile:
 
     def __call__(self) -> bytes | None:
         findings, self.findings = self.findings, Findings("")
-        return _read_file(self.file, MAX_BODY_BYTES, findings, self.file.name.partition(".")[0])
+        return _read_file(self.file, body_limit(), findings, self.file.name.partition(".")[0])

@@ -13,7 +13,7 @@ from typing import Any
 
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
 from dsh_audit.capture.exchange import Exchange, Fidelity
-from dsh_audit.capture.files import read_whole
+from dsh_audit.capture.files import parse_whole, read_whole
 from dsh_audit.capture.response import Response
 from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int, required_text
 from dsh_audit.capture.text import HeldBody, base64_body, text_body
@@ -61,7 +61,7 @@ def read_cassette(path: Path, fields: Mapping[str, str] | None = None) -> Captur
 
 def _parse_json(path: Path, data: bytes) -> Any:
     try:
-        return ecma.parse(data)
+        return parse_whole(path, data)
     except ecma.EcmaSyntaxError as error:
         raise CaptureError(f"{path}: is cut or no JSON at byte {error.at}") from None
 

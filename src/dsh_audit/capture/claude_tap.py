@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dsh_audit.capture.archive import CaptureArchive, Findings
 from dsh_audit.capture.fields import FieldMap
-from dsh_audit.capture.files import read_whole
+from dsh_audit.capture.files import parse_whole, read_whole
 from dsh_audit.capture.jsonl import read_values
 from dsh_audit.errors import CaptureError
 from dsh_audit.events import Json
@@ -35,7 +35,7 @@ def read_trace(path: Path, fields: Mapping[str, str] | None = None) -> CaptureAr
     """
     data = read_whole(path)
     try:
-        bundle = ecma.parse(data)
+        bundle = parse_whole(path, data)
     except ecma.EcmaSyntaxError as error:
         raise CaptureError(f"{path}: is cut or no JSON at byte {error.at}", hint="Export the trace again.") from None
     mark = bundle.get(_TRACE) if isinstance(bundle, dict) else None

@@ -12,14 +12,17 @@ from typing import Any
 
 import zstandard
 
+from dsh_audit.text.budget import BUDGET
+
 MAX_BODY_BYTES = 512 * 1024 * 1024
-"""Largest body that is read or decoded; 260 MiB have been seen (spec users 1, dsh#6754)."""
+"""Largest body that is read or decoded, given memory; 260 MiB have been seen (spec users 1, dsh#6754)."""
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _MAX_MEMBERS = 1000
 _MAX_WINDOW = 1 << 27
 _STEP = 512
+_PIECE = 1 << 16
 
 
 class ContentCodingError(ValueError):
@@ -33,18 +36,23 @@ def sniff_coding(data: bytes) -> str | None:
     return "zstd" if data.startswith(_ZSTD) else None
 
 
-def decode_content(data: bytes, coding: str, *, limit: int = MAX_BODY_BYTES) -> bytes:
+def body_limit() -> int:
+    """Most bytes of a body that the budget of this run admits."""
+    return min(MAX_BODY_BYTES, BUDGET.get().body_bytes)
+
+
+def decode_content(data: bytes, coding: str, *, limit: int | None = None) -> bytes:
     """Undo ``content-encoding``.
 
     Args:
         coding: lower case; several are separated by commas, in the order they were applied.
-        limit: most bytes that any step may give.
+        limit: most bytes that any step may give; None: ``body_limit``.
 
     Raises:
         ContentCodingError: see there.
     """
     for name in reversed([part.strip() for part in coding.split(",")]):
-        data = _decode_one(data, name, limit)
+        data = _decode_one(data, name, body_limit() if limit is None else limit)
     return data
 
 
@@ -54,7 +62,7 @@ def _decode_one(data: bytes, coding: str, limit: int) -> bytes:
     if coding in ("gzip", "x-gzip"):
         return _inflate(data, limit)
     if coding == "deflate":
-        return _inflate_member(data, zlib.decompressobj(), limit)[0]
+        return _inflate_member(data, 0, zlib.decompressobj(), limit)[0]
     if coding == "zstd":
         return _decode_zstd(data, limit)
     if coding == "br":
@@ -64,25 +72,35 @@ def _decode_one(data: bytes, coding: str, limit: int) -> bytes:
 
 def _inflate(data: bytes, limit: int) -> bytes:
     out: list[bytes] = []
+    at = 0
     for _ in range(_MAX_MEMBERS):
-        text, data = _inflate_member(data, zlib.decompressobj(31), limit)
+        text, at = _inflate_member(data, at, zlib.decompressobj(31), limit)
         out.append(text)
         limit -= len(text)
-        if not data:
+        if at == len(data):
             return b"".join(out)
     raise ContentCodingError(f"more than {_MAX_MEMBERS} gzip members")
 
 
-def _inflate_member(data: bytes, inflater: zlib._Decompress, limit: int) -> tuple[bytes, bytes]:
-    try:
-        text = inflater.decompress(data, limit + 1)
-    except zlib.error as error:
-        raise ContentCodingError(f"not a valid compressed body: {error}") from None
-    if len(text) > limit:
-        raise ContentCodingError("too large when decompressed")
-    if not inflater.eof:
-        raise ContentCodingError("the compressed body is cut")
-    return text, inflater.unused_data
+def _inflate_member(data: bytes, at: int, inflater: zlib._Decompress, limit: int) -> tuple[bytes, int]:
+    """The text of one member and where it ends."""
+    out = BytesIO()
+    while not inflater.eof:
+        if at >= len(data):
+            raise ContentCodingError("the compressed body is cut")
+        piece = data[at : at + _PIECE]
+        try:
+            out.write(inflater.decompress(piece, limit + 1 - out.tell()))
+        except zlib.error as error:
+            raise ContentCodingError(f"not a valid compressed body: {error}") from None
+        if out.tell() > limit:
+            raise _too_large(limit)
+        at += len(piece)
+    return out.getvalue(), at - len(inflater.unused_data)
+
+
+def _too_large(limit: int) -> ContentCodingError:
+    return ContentCodingError(f"more than {limit} bytes when decompressed: {BUDGET.get().text}")
 
 
 def _decode_zstd(data: bytes, limit: int) -> bytes:
@@ -124,6 +142,6 @@ def _decode_zstd_frame(data: bytes, at: int, out: BytesIO, limit: int) -> int:
         except zstandard.ZstdError as error:
             raise ContentCodingError(f"not a valid zstd body: {error}") from None
         if out.tell() > limit:
-            raise ContentCodingError("too large when decompressed")
+            raise _too_large(limit)
         at += len(piece)
     return at - len(inflater.unused_data)

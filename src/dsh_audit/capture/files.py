@@ -12,12 +12,12 @@ from typing import BinaryIO
 
 import zstandard
 
-from dsh_audit.capture.coding import MAX_BODY_BYTES, ContentCodingError, decode_content, sniff_coding
+from dsh_audit.capture.coding import ContentCodingError, decode_content, sniff_coding
 from dsh_audit.errors import CaptureError
+from dsh_audit.events import Json
 from dsh_audit.record import dataclass
-
-MAX_ARCHIVE_BYTES = 2 * MAX_BODY_BYTES
-"""Largest file (after decompression) that is held in memory at once: HAR files and compressed JSONL."""
+from dsh_audit.text import ecma
+from dsh_audit.text.budget import BUDGET, BudgetError
 
 
 def read_regular(path: Path, limit: int) -> bytes | None:
@@ -83,18 +83,32 @@ def read_whole(path: Path) -> bytes:
     """A whole file, decompressed where it is gzip or zstd; held in memory once.
 
     Raises:
-        CaptureError: unreadable, damaged, or larger than ``MAX_ARCHIVE_BYTES``.
+        CaptureError: unreadable, damaged, or larger than the budget admits.
     """
+    limit = BUDGET.get().held_bytes
     try:
-        if path.stat().st_size > MAX_ARCHIVE_BYTES:
-            raise CaptureError(f"{path}: larger than {MAX_ARCHIVE_BYTES} bytes", hint="Split the capture.")
+        if path.stat().st_size > limit:
+            raise CaptureError(f"{path}: larger than {limit} bytes: {BUDGET.get().text}", hint="Split the capture.")
         data = path.read_bytes()
         coding = sniff_coding(data)
-        return to_utf8(data if coding is None else decode_content(data, coding, limit=MAX_ARCHIVE_BYTES))
+        return to_utf8(data if coding is None else decode_content(data, coding, limit=limit))
     except ContentCodingError as error:
         raise CaptureError(f"{path}: {error}") from None
     except OSError as error:
         raise CaptureError(f"{path}: {error.strerror or 'cannot be read'}") from None
+
+
+def parse_whole(path: Path, data: bytes) -> Json:
+    """The JSON value of a whole file.
+
+    Raises:
+        EcmaSyntaxError: it is not JSON.
+        CaptureError: the budget does not admit it.
+    """
+    try:
+        return ecma.parse(data)
+    except BudgetError as error:
+        raise CaptureError(f"{path}: {error}", hint="Split the capture.") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +136,7 @@ class Source:
         """Every byte.
 
         Raises:
-            CaptureError: unreadable, or larger than ``MAX_ARCHIVE_BYTES``.
+            CaptureError: unreadable, or larger than the budget admits.
         """
         return self.data if self.data is not None else read_whole(self.path)
 

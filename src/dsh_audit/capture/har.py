@@ -1,6 +1,6 @@
 """HAR 1.2: text bodies from browsers, desktop proxies and mitmproxy's ``savehar``.
 
-The whole file is held in memory once (up to ``files.MAX_ARCHIVE_BYTES``). A HAR body is text; ``bodySize`` or
+The whole file is held in memory once (as far as the budget admits). A HAR body is text; ``bodySize`` or
 the content-length header proves that it encodes to as many bytes as were sent, otherwise it is partial.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
 from dsh_audit.capture.exchange import Fidelity
-from dsh_audit.capture.files import read_whole
+from dsh_audit.capture.files import parse_whole, read_whole
 from dsh_audit.capture.response import Response
 from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int, required_text, time_of
 from dsh_audit.capture.text import HeldBody, base64_body, text_body
@@ -60,7 +60,7 @@ def _parse_entries(path: Path) -> tuple[list[Json], str | None]:
     """The entries, and the tool that says it wrote them."""
     data = read_whole(path).removeprefix(_BOM)
     try:
-        har = ecma.parse(data)
+        har = parse_whole(path, data)
     except ecma.EcmaSyntaxError as error:
         what = "is cut" if error.at >= len(data.rstrip()) else "is not JSON"
         raise CaptureError(f"{path}: {what} at byte {error.at}", hint="Export the HAR again.") from None

@@ -15,10 +15,9 @@ from pathlib import Path
 
 from dsh_audit.capture.access_log import parse_escaped
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
-from dsh_audit.capture.coding import MAX_BODY_BYTES
 from dsh_audit.capture.exchange import Fidelity, split_url
 from dsh_audit.capture.fields import FieldMap
-from dsh_audit.capture.files import Source
+from dsh_audit.capture.files import Source, parse_whole
 from dsh_audit.capture.litellm import call_id_of, is_cut, without_added
 from dsh_audit.capture.response import Response
 from dsh_audit.capture.shapes import BadShapeError, http_headers_of, optional_int, time_of
@@ -28,9 +27,9 @@ from dsh_audit.events import Json
 from dsh_audit.record import dataclass
 from dsh_audit.rules import capture as rules
 from dsh_audit.text import ecma
+from dsh_audit.text.budget import BUDGET, BudgetError
 
 FORMAT = "jsonl"
-MAX_LINE_BYTES = MAX_BODY_BYTES
 
 _BOM = b"\xef\xbb\xbf"
 _SHAPES: dict[str, set[str]] = {
@@ -104,7 +103,7 @@ def _read_array(source: Source) -> list[Json] | None:
             return None
     data = source.read_all()
     try:
-        value = ecma.parse(data.removeprefix(_BOM).rstrip())
+        value = parse_whole(source.path, data.removeprefix(_BOM).rstrip())
     except ecma.EcmaSyntaxError as error:
         if b"\n" in data[: error.at].strip():
             return None
@@ -121,6 +120,8 @@ def parse_line(text: bytes) -> Json:
     text = text.removeprefix(_BOM).rstrip()
     try:
         return ecma.parse(text)
+    except BudgetError:
+        raise
     except ecma.EcmaSyntaxError:
         value = parse_escaped(text)
         if value is None:
@@ -139,7 +140,7 @@ def read_lines(reader: RecordReader, source: Source, parse: Callable[[bytes], Js
     try:
         for line, at, text in _lines(source):
             if text is None:
-                message = f"line {line}: longer than {MAX_LINE_BYTES} bytes"
+                message = f"line {line}: longer than {BUDGET.get().document_bytes} bytes: {BUDGET.get().text}"
                 reader.findings.add(rules.TOO_LARGE, message, line=line, at=at)
             elif text.strip():
                 entry = Entry(partial(_read_again, source, at, len(text), parse), reader.fields)
@@ -154,7 +155,7 @@ def _lines(source: Source) -> Iterator[tuple[int, int, bytes | None]]:
     """Line number, offset and bytes with their newline; None for a line over the limit."""
     with source.open() as file:
         line, at = 1, 0
-        while text := file.readline(MAX_LINE_BYTES):
+        while text := file.readline(BUDGET.get().document_bytes):
             size, piece = len(text), text
             while not piece.endswith(b"\n") and (piece := file.readline(1 << 20)):
                 size += len(piece)
@@ -167,6 +168,9 @@ def _parse_record(
 ) -> Record | None:
     try:
         return reader.take(parse(text), entry, f"line {line}", line, at)
+    except BudgetError as error:
+        reader.findings.add(rules.TOO_LARGE, f"line {line}: {error}", line=line, at=at)
+        return None
     except ecma.EcmaSyntaxError as error:
         if text.endswith(b"\n"):
             message = f"line {line}: not JSON at byte {error.at} of the line"

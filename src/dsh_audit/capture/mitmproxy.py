@@ -13,7 +13,6 @@ from dataclasses import field
 from pathlib import Path
 
 from dsh_audit.capture.archive import CaptureArchive, Findings, Record, finish_exchange
-from dsh_audit.capture.coding import MAX_BODY_BYTES
 from dsh_audit.capture.exchange import Fidelity
 from dsh_audit.capture.files import Source
 from dsh_audit.capture.response import Response
@@ -29,9 +28,9 @@ from dsh_audit.capture.tnetstring import (
 from dsh_audit.errors import CaptureError, UsageError
 from dsh_audit.record import dataclass
 from dsh_audit.rules import capture as rules
+from dsh_audit.text.budget import BUDGET
 
 FORMAT = "mitmproxy"
-MAX_FLOW_BYTES = 2 * MAX_BODY_BYTES
 
 _HEAD = re.compile(rb"[1-9]\d{0,11}:[1-9]\d?:[a-z_]{1,40}[;,]")
 
@@ -78,7 +77,7 @@ class _Reader:
         """Start time and record of each HTTP flow."""
         for index, (at, data) in enumerate(self._flows()):
             if data is None:
-                self.findings.add(rules.TOO_LARGE, f"flow {index}: more than {MAX_FLOW_BYTES} bytes", at=at)
+                self.findings.add(rules.TOO_LARGE, f"flow {index}: larger than {BUDGET.get().text}", at=at)
                 continue
             try:
                 flow, _end = parse_tnetstring(data)
@@ -120,7 +119,7 @@ class _Reader:
                     return
                 total = start + size + 1
                 file.seek(at)
-                data = file.read(total) if total <= MAX_FLOW_BYTES else None
+                data = file.read(total) if total <= BUDGET.get().body_bytes else None
                 if data is None:
                     file.seek(at + total)
                 elif len(data) < total:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import orjson
 
@@ -60,6 +61,21 @@ def read_data(name: str) -> bytes:
     return (_PACKAGE / "data" / name).read_bytes()
 
 
+def open_input(path: str) -> BinaryIO:
+    """A file to read; what has no end or waits for another program is not opened, a pipe of the shell is.
+
+    Raises:
+        OSError: it cannot be opened.
+        ValueError: no file has such a name.
+        UsageError: it is a directory, a device, a socket or a named pipe.
+    """
+    mode = Path(path).stat().st_mode
+    is_shell_pipe = stat.S_ISFIFO(mode) and path.startswith(("/dev/fd/", "/proc/self/fd/", "/dev/stdin"))
+    if not stat.S_ISREG(mode) and not is_shell_pipe:
+        raise UsageError(f"{path}: cannot be read: not a regular file")
+    return Path(path).open("rb")
+
+
 def read_binary_file(path: str, what: str = "") -> bytes:
     """A file that the user named.
 
@@ -72,7 +88,7 @@ def read_binary_file(path: str, what: str = "") -> bytes:
     named = f"{what} {path}" if what else path
     note_input(Path(path))
     try:
-        with Path(path).open("rb") as stream:
+        with open_input(path) as stream:
             data = stream.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{named}: cannot be read: {error.strerror}") from None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -18,6 +19,7 @@ from dsh_audit.cli.options import DEPLOYMENT, OUTPUT, DeploymentChoice
 from dsh_audit.cli.outputs import write_output
 from dsh_audit.errors import AuditError, UsageError
 from dsh_audit.text import ecma
+from dsh_audit.text.budget import BUDGET, BudgetError
 from dsh_audit.wire.body import Body
 from dsh_audit.wire.json_request import encode_json_request
 from dsh_audit.wire.pi.catalogue import read_catalog, read_version
@@ -68,6 +70,8 @@ def command(
     def encode(data: bytes) -> Body:
         try:
             given = ecma.parse(data)
+        except BudgetError as error:
+            raise UsageError(f"{named}: {error}") from None
         except ecma.EcmaSyntaxError as error:
             raise UsageError(f"{named}: not JSON: {error}") from None
         is_row = isinstance(given, dict) and "options" not in given and "input" in given
@@ -77,14 +81,16 @@ def command(
     if jsonl:
         write_output(b"".join(_rows(named, encode)), output)
         return
-    with _open(named) as lines:
-        data = b"".join(lines)
+    with _open(named) as stream:
+        data = stream.read(BUDGET.get().document_bytes + 1)
     write_output(encode(data).to_bytes(), output)
 
 
 def _rows(named: str, encode: Callable[[bytes], Body]) -> Iterator[bytes]:
-    with _open(named) as lines:
-        for line in lines:
+    with _open(named) as stream:
+        while line := stream.readline(BUDGET.get().document_bytes + 1):
+            if len(line) > BUDGET.get().document_bytes:
+                raise UsageError(f"{named}: a line is larger than {BUDGET.get().text}")
             if line.strip():
                 yield ecma.stringify(_row(line, encode)) + b"\n"
 
@@ -104,19 +110,22 @@ def _error(error: AuditError) -> dict[str, Any]:
 
 
 @contextmanager
-def _open(named: str) -> Iterator[Iterable[bytes]]:
-    """The lines of a file, unpacked when it is gzip, or of standard input."""
+def _open(named: str) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    """A file, unpacked when it is gzip, or of standard input."""
     if named == "-":
         yield sys.stdin.buffer
         return
     try:
-        with Path(named).open("rb") as stream:
-            if stream.peek(2).startswith(_GZIP):
+        with common.open_input(named) as stream:
+            head = stream.peek(2) if isinstance(stream, BufferedReader) else b""
+            if head.startswith(_GZIP):
                 with gzip.open(stream) as unpacked:
                     yield unpacked
             else:
                 yield stream
     except OSError as error:
         raise UsageError(f"{named}: cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise UsageError(f"{named}: cannot be read: no file has such a name") from None
     except (EOFError, zlib.error):
         raise UsageError(f"{named}: cannot be read: a damaged gzip file") from None

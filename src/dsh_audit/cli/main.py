@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,7 +18,9 @@ from click.core import ParameterSource
 
 from dsh_audit import __version__
 from dsh_audit.cli.config import META_KEY, build_defaults, find_config, prepare_command, read_config
+from dsh_audit.cli.options import MEMORY_LIMIT
 from dsh_audit.errors import AuditError, UsageError
+from dsh_audit.text.budget import BudgetError
 
 # Nearly everything that a command makes lives until it ends; looking for cycles in it takes a tenth of the time.
 gc.set_threshold(50_000, 20, 50)
@@ -102,6 +105,7 @@ def _load_command(name: str) -> click.Command:
     envvar="DSH_AUDIT_COLOR",
     help="auto: on a terminal, and as NO_COLOR and FORCE_COLOR say.",
 )
+@MEMORY_LIMIT
 @click.option("--debug", is_flag=True, envvar="DSH_AUDIT_DEBUG", help="Show the traceback of an internal error.")
 @click.pass_context
 def cli(context: click.Context, config: str | None, no_config: bool, color: str, debug: bool) -> None:
@@ -135,7 +139,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit; an error is one line, never a traceback unless ``--debug`` asks for it."""
     arguments, debug = _take_debug(sys.argv[1:] if argv is None else argv)
     try:
-        status = cli.main(args=arguments, prog_name="dsh-audit", standalone_mode=False)
+        status = copy_context().run(cli.main, args=arguments, prog_name="dsh-audit", standalone_mode=False)
     except AuditError as error:
         _fail(error.message, error.hint)
     except click.ClickException as error:
@@ -149,6 +153,8 @@ def main(argv: list[str] | None = None) -> None:
     except (BrokenPipeError, _OutputClosedError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 2
+    except BudgetError as error:
+        _fail(str(error), None)
     except MemoryError:
         _fail("not enough memory for this input", None)
     except Exception as error:

@@ -17,6 +17,7 @@ import click
 from dsh_audit.cli.config import OutputPath
 from dsh_audit.errors import UsageError
 from dsh_audit.record import dataclass
+from dsh_audit.text.budget import BUDGET, DEFAULT_MEMORY, Budget
 
 if TYPE_CHECKING:
     from dsh_audit.capture import CaptureArchive
@@ -30,12 +31,45 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
 
+_MIN_MEMORY = 16_000_000
 _FILE = click.Path(dir_okay=False)
 
 
 def _option(*names: str, **settings: Any) -> Decorator[Any]:
     return click.option(*names, **settings)
 
+
+class _Size(click.ParamType):  # type: ignore[type-arg]
+    """Bytes, as a number with K, M or G behind it (powers of 1000)."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value).strip().upper().removesuffix("B")
+        number, factor = text.rstrip("KMG"), {"K": 10**3, "M": 10**6, "G": 10**9}.get(text[-1:], 1)
+        if not (number.isascii() and number.isdigit()) or len(text) - len(number) > 1 or len(number) > 15:
+            self.fail(f"{value!r} is no size such as 800M or 2G", param, ctx)
+        if int(number) * factor < _MIN_MEMORY:
+            self.fail(f"{value!r} is less than {_MIN_MEMORY // 10**6}M", param, ctx)
+        return int(number) * factor
+
+
+def _set_memory(context: click.Context, _: click.Parameter, value: int) -> None:
+    if not context.resilient_parsing:
+        BUDGET.set(Budget(value))
+
+
+MEMORY_LIMIT = _option(
+    "--memory-limit",
+    type=_Size(),
+    default=DEFAULT_MEMORY,
+    envvar="DSH_AUDIT_MEMORY_LIMIT",
+    metavar="SIZE",
+    expose_value=False,
+    callback=_set_memory,
+    help="A row or file is read if 5 x its bytes + 80 x its values fit. Before the command. [default: 400M]",
+)
+"""The budget of the whole program."""
 
 OUTPUT = _option("-o", "--output", type=OutputPath(dir_okay=False), metavar="FILE", help="Write here, not to stdout.")
 

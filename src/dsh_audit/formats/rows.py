@@ -24,8 +24,8 @@ from dsh_audit.formats.stream import CHUNK_ROWS
 from dsh_audit.formats.usual import USUAL, is_usual
 from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
+from dsh_audit.text.budget import is_admitted
 
-_MAX_OPENERS = 8_000_000
 _MAX_LAZY = 1 << 20
 _Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_SAFE_INTEGER)]
 _Time = Annotated[int, msgspec.Meta(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER)]
@@ -131,7 +131,8 @@ class RowDecoder:
         self.line = line
         lines = text.split(b"\n")
         lines.pop()
-        rows = _usual_rows(text, len(lines))
+        fits = is_admitted(text) or all(map(is_admitted, lines))
+        rows = _usual_rows(text, len(lines)) if fits else None
         if rows is None:
             for data in lines:
                 yield from self._decode_one(data)
@@ -192,7 +193,7 @@ class RowDecoder:
         return seqs
 
     def _decode_one(self, data: bytes) -> Iterator[Event]:
-        for event in self._strict_or_written(self._numbered(parse_row(data))):
+        for event in self._strict_or_written(self._numbered(ecma.parse(data))):
             yield self._take(event)
 
     def _strict_or_written(self, value: Json) -> tuple[Event, ...]:
@@ -297,14 +298,7 @@ def _chunks_of(row: _Row) -> tuple[int, int, int, int, int, int] | None:
 
 def _expand(form: Format, text: bytes, line: int) -> Iterator[Event]:
     for number, data in enumerate(text.split(b"\n"), line):
-        yield from form.decode_row(parse_row(data), line=number)
-
-
-def parse_row(data: bytes) -> Json:
-    """The JSON value of a row, within bounds that keep memory in proportion to the file."""
-    if len(data) > (1 << 24) and data.count(b"[") + data.count(b"{") > _MAX_OPENERS:
-        raise RowRejectedError("a row of this size with so many containers is no event")
-    return ecma.parse(data)
+        yield from form.decode_row(ecma.parse(data), line=number)
 
 
 def is_projected(value: Json) -> bool:

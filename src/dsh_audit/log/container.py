@@ -18,10 +18,11 @@ import zstandard
 from dsh_audit.log.input import Input
 from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
+from dsh_audit.text.budget import BUDGET
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 MAX_ROW_BYTES = 256 * 1024 * 1024
-"""A longer row is refused; JavaScript itself cannot hold one twice as long."""
+"""A longer row is refused even where memory is left; JavaScript itself cannot hold one twice as long."""
 
 _BATCH_BYTES = 1 << 18
 _HELD_BYTES = 32 << 20
@@ -125,6 +126,7 @@ class _Lines:
 
     def __init__(self) -> None:
         self.pending = bytearray()
+        self.limit = min(MAX_ROW_BYTES, BUDGET.get().document_bytes)
         self.line = 1
         self.at = 0
 
@@ -145,7 +147,7 @@ class _Lines:
 
     @property
     def too_large(self) -> bool:
-        return len(self.pending) > MAX_ROW_BYTES
+        return len(self.pending) > self.limit
 
 
 def detect_encoding(first_bytes: bytes) -> Encoding:
@@ -188,7 +190,7 @@ def _plain_batches(source: Input, stats: ContainerStats) -> Iterator[Batch]:
             yield batch
         if lines.too_large:
             dropped = len(lines.pending) + source.drain()[0]
-            message = f"row of more than {MAX_ROW_BYTES} bytes"
+            message = f"row of more than {lines.limit} bytes: {BUDGET.get().text}"
             issue = ContainerIssue("row-too-large", message, lines.at, None, lines.line, dropped)
             stats.issues.append(issue)
             return
@@ -240,7 +242,7 @@ def _zstd_batches(source: Input, stats: ContainerStats) -> Iterator[Batch]:
                 if lines.line > stats.size_bytes + _SPARE_ROWS:
                     raise zstandard.ZstdError("the frame decodes to more rows than the file has bytes: no log does")
                 if lines.too_large:
-                    raise zstandard.ZstdError(f"row of more than {MAX_ROW_BYTES} bytes")
+                    raise zstandard.ZstdError(f"row of more than {lines.limit} bytes: {BUDGET.get().text}")
         except TornFrameError:
             dropped = source.at - frame_at + source.drain()[0]
             yield from held

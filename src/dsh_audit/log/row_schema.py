@@ -9,8 +9,6 @@ from jsonschema.exceptions import best_match
 
 from dsh_audit.events import Json
 from dsh_audit.finding import Finding
-from dsh_audit.formats.base import RowRejectedError
-from dsh_audit.formats.rows import parse_row
 from dsh_audit.log.container import ContainerStats, iter_rows
 from dsh_audit.log.session_log import SessionLog
 from dsh_audit.rules import log as rules
@@ -26,8 +24,8 @@ def check_rows(log: SessionLog, schema: Mapping[str, Json]) -> list[Finding]:
     with log.source.open() as stream:
         for row in iter_rows(stream, log.source.size, ContainerStats()):
             try:
-                value = parse_row(row.data)
-            except (ecma.EcmaSyntaxError, RowRejectedError):
+                value = ecma.parse(row.data)
+            except ecma.EcmaSyntaxError:
                 continue
             error = best_match(validator.iter_errors(value))
             if error is None:

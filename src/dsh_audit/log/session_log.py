@@ -18,12 +18,13 @@ from dsh_audit.events import ChunkRun, Event, Json, SessionHeader, as_object
 from dsh_audit.finding import Finding, Severity, Where
 from dsh_audit.formats import FORMATS, SUPPORTED_VERSIONS
 from dsh_audit.formats.base import Format, RowRejectedError
-from dsh_audit.formats.rows import ReloadRefusal, RowDecoder, is_projected, parse_row
+from dsh_audit.formats.rows import ReloadRefusal, RowDecoder, is_projected
 from dsh_audit.log.container import Batch, ContainerIssue, ContainerStats, Encoding, iter_batches, iter_rows
 from dsh_audit.log.damage import Suffix, describe_head, find_sound_frames, split_at_blanks
 from dsh_audit.record import dataclass
 from dsh_audit.rules import log as rules
 from dsh_audit.text import ecma
+from dsh_audit.text.budget import BudgetError
 
 END_SEED = b'"session/end-seed"'
 _ANY = 2**63
@@ -281,6 +282,8 @@ class EventReader:
             error.kind == "inadmissible" or (error.kind == "refused" and error.seq == expected)
         )
         rule = rules.REFUSED if refused else rules.DAMAGED if suffix.is_committed else rules.DROPPED_TAIL
+        if isinstance(error, BudgetError):
+            rule = rules.ROW_TOO_LARGE
         details = suffix.details(expected)
         found = suffix.first_seq
         if not refused and found is not None and found != expected and not suffix.tail:
@@ -336,8 +339,10 @@ def open_log(source: LogSource) -> SessionLog:
     if row is None and source.size == 0:
         raise LogError(f"{source.label}: not a session log: the file is empty")
     try:
-        value = None if row is None else parse_row(row.data)
-    except (ecma.EcmaSyntaxError, RowRejectedError) as error:
+        value = None if row is None else ecma.parse(row.data)
+    except BudgetError as error:
+        raise LogError(f"{source.label}: line 1: {error}") from None
+    except ecma.EcmaSyntaxError as error:
         raise _no_log(source, f"line 1 is not JSON ({error})") from None
     if row is None:
         why = f": {stats.issues[0].message}" if stats.issues else ""

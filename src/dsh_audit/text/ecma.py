@@ -21,6 +21,7 @@ import msgspec
 import orjson
 
 from dsh_audit.text import ecma_slow as slow
+from dsh_audit.text.budget import check_admitted
 from dsh_audit.text.ecma_slow import EcmaSyntaxError, number_to_text
 
 __all__ = [
@@ -46,6 +47,7 @@ SPACE = (
 )
 """Every code point that JavaScript's trim() removes; Python's strip() knows others."""
 
+_SMALL = 1 << 16
 _SLACK = 8192  # orjson leaves this much memory behind a short result; a copy has none
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _NEGATIVE_ZERO = re.compile(rb"-(?<=[:,\[ \t\n\r]-)0[ \t\n\r,\]}]")  # or what looks like it in a string
@@ -103,7 +105,10 @@ def parse(data: bytes | str) -> Any:
 
     Raises:
         EcmaSyntaxError: with the offset in ``at``: bytes for bytes, code points for a str.
+        BudgetError: an EcmaSyntaxError; it was not parsed.
     """
+    if len(data) > _SMALL:
+        check_admitted(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"))
     if isinstance(data, str):
         try:
             raw = data.encode()
