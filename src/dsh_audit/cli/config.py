@@ -27,7 +27,7 @@ META_KEY = "dsh_audit.config"
 
 _MAX_BYTES = 1 << 20
 _PAIRS_WITH_PATH = ("constants", "reports")
-_NOT_IN_FILES = ("help", "version", "config", "no_config", "debug")
+_NOT_IN_FILES = ("help", "version", "config", "no_config", "debug", "memory_limit")
 
 
 class OutputPath(click.Path):
