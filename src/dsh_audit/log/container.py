@@ -175,6 +175,9 @@ def iter_batches(stream: BinaryIO, size: int, stats: ContainerStats) -> Iterator
         yield batch
     source.drain()
     stats.sha256 = source.hexdigest()
+    if source.failure is not None:
+        line, sound = stats.rows + 1, [issue for issue in stats.issues if issue.kind != "torn"]
+        stats.issues = [*sound, ContainerIssue("bad-frame", source.failure, source.at, line=line)]
 
 
 def iter_rows(stream: BinaryIO, size: int, stats: ContainerStats) -> Iterator[Row]:

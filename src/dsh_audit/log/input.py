@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import BinaryIO
 
+from dsh_audit.errors import LogError
+
 _CHUNK = 1 << 20
 
 
@@ -13,18 +15,25 @@ class Input:
 
     Attributes:
         buffer: what has been read; the next byte is at ``start``, which is ``at`` in the file.
+        failure: why the input ends before its size, None where it does not.
     """
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
         self._stream = stream
         self._left = size
         self._hash = hashlib.sha256()
+        self.failure: str | None = None
         self.buffer = b""
         self.start = 0
         self.at = 0
 
     def _read_more(self) -> bytes:
-        data = self._stream.read(min(_CHUNK, self._left)) if self._left else b""
+        try:
+            data = self._stream.read(min(_CHUNK, self._left)) if self._left else b""
+        except LogError as error:
+            self.failure, data = error.message, b""
+        except OSError as error:
+            self.failure, data = f"cannot be read on: {error.strerror or type(error).__name__}", b""
         self._left = self._left - len(data) if data else 0
         self._hash.update(data)
         return data
