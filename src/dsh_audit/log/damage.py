@@ -4,7 +4,7 @@ file is that does not begin as a log does."""
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any, BinaryIO
 
@@ -16,6 +16,7 @@ from dsh_audit.log.container import MAGIC, TornFrameError, frame_texts, is_row
 from dsh_audit.log.input import Input
 from dsh_audit.record import dataclass
 from dsh_audit.text import ecma
+from dsh_audit.text.budget import BUDGET, is_admitted
 
 _SEARCHED = 64 << 20
 _TRIED = 2000
@@ -117,8 +118,20 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def _bounded(pieces: Iterator[bytes]) -> bytes:
+    """A frame's text as far as the budget admits it."""
+    kept, limit = bytearray(), BUDGET.get().document_bytes
+    for piece in pieces:
+        kept += piece
+        if len(kept) > limit:
+            raise MemoryError
+    return bytes(kept)
+
+
 def parse_loosely(data: bytes) -> dict[str, Json] | None:
     """A row as an object, None for anything else."""
+    if not is_admitted(data):
+        return None
     try:
         value = orjson.loads(data)
     except ValueError:
@@ -181,7 +194,7 @@ def find_sound_frames(stream: BinaryIO, at: int) -> SoundFrames | None:
             source.seek(place)
             frame = Input(source, len(rest) - place)
             try:
-                text = b"".join(frame_texts(frame, decoder))
+                text = _bounded(frame_texts(frame, decoder))
             except (TornFrameError, zstandard.ZstdError, MemoryError):
                 break
             first = place if first < 0 else first
