@@ -321,6 +321,12 @@ def altered(_: Patch) -> list[str]:
     return [*write(source.read_bytes(), "session.v4.jsonl", "uploads"), "--capture", "c"]
 
 
+def renamed(_: Patch) -> list[str]:
+    (source,) = GOLDEN.glob("v4-tools/sessions/*/*/session.v4.jsonl")
+    head, rest = source.read_bytes().split(b"\n", 1)
+    return write(head.replace(b'"sess-1"', b'"imported"') + b"\n" + rest, "session.v4.jsonl", "uploads")
+
+
 def golden(edit: str | None, *options: str) -> Make:
     """A recorded case, and the check after an edit of its log; without the edit the log is gone."""
 

@@ -289,6 +289,18 @@ def test_command_without_uploads(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, b"OK no request is known to have carried a part of the log\n")
 
 
+def test_an_imported_session_was_uploaded_under_its_other_id(tmp_path: Path) -> None:
+    session = toy()
+    target = write(session, tmp_path)
+    head, rest = target.read_bytes().split(b"\n", 1)
+    target.write_bytes(head.replace(session.ident.encode(), b"imported") + b"\n" + rest)
+    done = run("uploads", target, "--fail-on-upload")
+    assert done.returncode == 1
+    assert done.stdout.startswith(b"SENT 2 uploads under another session id; what they held is not known")
+    claims = [row["claim"] for row in json.loads(run("requests", target, "--format", "json").stdout)["requests"]]
+    assert claims.count("logical") == 2
+
+
 def test_text_says_what_is_unknown() -> None:
     upload = Upload(
         session_id="s\x1b", request=None, kind=None, turn=None, step=None, captured="0001", generation=4, first_seq=0,

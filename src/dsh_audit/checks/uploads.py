@@ -101,12 +101,19 @@ class UploadsReport:
             "refused": sum(upload.accepted is False for upload in uploads),
             "proven_by_capture": sum(upload.captured is not None for upload in uploads),
             "possible": sum(map(len, self.possible.values())),
+            **({"under_other_id": self.under_other_id} if self.under_other_id else {}),
             "events": sum(upload.events for upload in uploads),
             "distinct_events": sum(upload.events - upload.resent for upload in uploads),
             "resent_events": sum(upload.resent for upload in uploads),
             "size_bytes": sum(upload.size_bytes or 0 for upload in uploads),
             "hosts": sorted({upload.host for upload in uploads if upload.host is not None}),
         }
+
+    @property
+    def under_other_id(self) -> int:
+        """Uploads whose delivery markers name another session: what they held is not known."""
+        found = (finding for finding in self.findings if finding.rule is rules.OTHER_ID)
+        return sum(len(finding.details["requests"]) for finding in found)
 
     @property
     def possible_requests(self) -> list[dict[str, Any]]:
@@ -154,6 +161,7 @@ class _Session:
         self._possible: list[int] = []
         self._used_markers: set[tuple[int, int | None]] = set()
         self._findings: list[Finding] = []
+        self._foreign: dict[str, list[int]] = {}
 
     def take(self, rebuilt: Rebuilt, exchanges: Sequence[Exchange]) -> None:
         """Note the uploads of one request."""
@@ -164,6 +172,10 @@ class _Session:
         shown = [upload for exchange in exchanges for upload in self._captured(rebuilt, exchange, extensions)]
         if shown:
             self._uploads += shown
+            return
+        named = extensions.foreign_to(rebuilt.request)
+        if named is not None:
+            self._foreign.setdefault(named, []).append(rebuilt.index)
             return
         spans = extensions.spans(rebuilt.request)
         version = rebuilt.log.version
@@ -190,8 +202,15 @@ class _Session:
         """What was found."""
         is_expected = any(extensions.is_expected() for extensions in self._extensions)
         possible = {self._session_id: tuple(self._possible)} if self._possible and is_expected else {}
-        findings = [*self._findings, *self._uncaptured()]
+        findings = [*self._findings, *self._uncaptured(), *self._under_other_id()]
         return UploadsReport(tuple(self._logs.values()), tuple(self._uploads), possible, tuple(findings))
+
+    def _under_other_id(self) -> Iterator[Finding]:
+        for named, requests in self._foreign.items():
+            count = "1 upload was" if len(requests) == 1 else f"{len(requests)} uploads were"
+            message = f"{count} accepted under session {named}, whose delivery markers this log holds"
+            where = Where(session=self._session_id, request=requests[0])
+            yield Finding(rules.OTHER_ID, message, where, {"session": named, "requests": requests})
 
     def _captured(self, rebuilt: Rebuilt, exchange: Exchange, extensions: Extensions) -> Iterator[Upload]:
         body = exchange.read_body() or b""

@@ -191,6 +191,10 @@ class Replay:
         log = generation.log
         requests = build_requests(prepared, log.session_header)
         encoded = self.claimed(self.encoder.encode(requests[0]), prepared.dispatch, log)
+        named = extensions.foreign_to(requests[0])
+        if named is not None and encoded.claim == "bytes":
+            why = f"its delivery marker names session {named}: the dsh_session_log that it carried is not in this log"
+            encoded = replace(encoded, claim="logical", why=(why, *encoded.why))
         self._images.see(index, encoded)
         return Rebuilt(index, requests[0], encoded, log, extensions, requests[1:])
 

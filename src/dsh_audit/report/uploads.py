@@ -20,7 +20,7 @@ def report_uploads(report: UploadsReport, *, fail_on_upload: bool = False) -> Re
     """One case an upload.
 
     Args:
-        fail_on_upload: a proven upload fails the run, whatever it holds.
+        fail_on_upload: a proven upload fails the run, whatever it holds, and so does one that cannot be ruled out.
     """
     counts = report.summary
     names = ("uploads", "accepted", "refused", "possible", "distinct_events", "resent_events", "size_bytes")
@@ -30,6 +30,7 @@ def report_uploads(report: UploadsReport, *, fail_on_upload: bool = False) -> Re
         as_text=lambda: render_uploads(report),
         findings=report.findings,
         summary=[(name.replace("_", " "), counts[name]) for name in names],
+        failed=fail_on_upload and bool(report.under_other_id or counts["possible"]),
         cases=[_case(upload, "failed" if fail_on_upload else "passed") for upload in report.uploads],
     )
 
@@ -60,6 +61,9 @@ def render_uploads(report: UploadsReport) -> str:
 def _verdict(report: UploadsReport) -> str:
     counts = report.summary
     if not counts["uploads"]:
+        if report.under_other_id:
+            count = text.plural(report.under_other_id, "upload")
+            return text.bold(text.warn("SENT") + f" {count} under another session id; what they held is not known")
         where = "the log" if len(report.logs) == 1 else "the logs"
         return text.bold(text.good("OK") + f" no request is known to have carried a part of {where}")
     unsized = sum(upload.size_bytes is None for upload in report.uploads)

@@ -9,6 +9,13 @@ ALTERED = Rule(
     advice="The log was changed after the request, the capture was, or a deployment setting differs (maxBytes).",
     example="request 4: the captured dsh_session_log (seq 12 to 20) is not that of the log",
 )
+OTHER_ID = Rule(
+    code="uploads/other-id",
+    severity=Severity.WARNING,
+    title="Delivery markers of the session name another one: its log was uploaded under that id.",
+    advice="The session was imported or renamed; ask the provider for what it keeps under the other id as well.",
+    example="5 uploads were accepted under session sess-1, whose delivery markers this log holds",
+)
 UNCAPTURED = Rule(
     code="uploads/uncaptured",
     severity=Severity.WARNING,

@@ -83,6 +83,7 @@ class EventWindow:
 
     Attributes:
         markers: delivery markers of this session among the events read, by seq.
+        foreign: own delivery markers that name another session, seq → that session.
         first_end_seed: seq of the first ``session/end-seed`` of a later process among the events read, None so far.
         last_seq: of the events read; −1 before the first.
     """
@@ -93,6 +94,7 @@ class EventWindow:
         # A fork writes an end-seed of its own right after the inherited events, in the parent's process.
         self._forked_at = -1 if inherited is None else inherited
         self.markers: dict[int, Marker] = {}
+        self.foreign: dict[int, str] = {}
         self.first_end_seed: int | None = None
         self.last_seq = -1
         self._confirmed: list[tuple[int, int]] = [(-1, -1)]
@@ -137,6 +139,9 @@ class EventWindow:
 
     def _note_marker(self, event: Event) -> None:
         marker = read_marker(event, self._log, self._rules)
+        named = event.data.get("sessionId") if isinstance(event.data, dict) else None
+        if isinstance(named, str) and named != self._log.session_id and event.seq > self._forked_at:
+            self.foreign[event.seq] = named
         if marker is None:
             return
         self.markers[marker.seq] = marker

@@ -151,6 +151,11 @@ class Extensions:
             return False
         return self._rules.sends_session_log or self._look_up("session_log") == "on" or bool(self._window.markers)
 
+    def foreign_to(self, request: Request) -> str | None:
+        """The other session that the delivery marker of a request names; None when none does."""
+        foreign = self._window.foreign
+        return next((foreign[seq] for seq in request.dispatch.marker_seqs if seq in foreign), None)
+
     def markers(self, request: Request) -> tuple[Marker, ...]:
         """The delivery markers that may be the request's, read from the log."""
         return tuple(self._markers(request))
