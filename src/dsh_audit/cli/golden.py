@@ -34,7 +34,7 @@ from dsh_audit.cli.options import (
 from dsh_audit.cli.outputs import GuardedFiles, write_output
 from dsh_audit.cli.reporting import reporting
 from dsh_audit.deployment import Deployment
-from dsh_audit.errors import UsageError
+from dsh_audit.errors import LogError, UsageError
 from dsh_audit.finding import Finding, Where
 from dsh_audit.golden.build import Recipe
 from dsh_audit.golden.compare import compare_cases
@@ -56,6 +56,7 @@ from dsh_audit.report import text
 from dsh_audit.report.golden import render_list, render_pending, report_golden
 from dsh_audit.report.model import Report
 from dsh_audit.rules import golden as rules
+from dsh_audit.rules.log import UNREADABLE
 
 _FORCE = click.option("--force", is_flag=True, help="Write although CI is set.")
 _DIRECTORY = click.argument("root", metavar="DIR", type=click.Path(path_type=Path))
@@ -102,18 +103,25 @@ def record_command(
     places = [place_of(named, files) for files in read_sessions(named, session=session)]
     if name is not None and len(places) > 1:
         raise UsageError(f"{named}: {len(places)} sessions here; --name names one", hint="choose one with --session")
+    files = _new_files(root, [name or place.session_id for place in places])
+    known = next((case for case in files if case.is_recorded), None)
+    if known is not None and not force:
+        raise UsageError(f"golden case {known.name} exists", hint="check and accept it, or record with --force")
     failed = False
-    for place, case in zip(places, _new_files(root, [name or place.session_id for place in places]), strict=True):
-        if case.is_recorded and not force:
-            raise UsageError(f"golden case {case.name} exists", hint="check and accept it, or record with --force")
+    for place, case in zip(places, files, strict=True):
         own, findings = recipe, list[Finding]()
-        if captures.captures:
-            own, findings = _verified(case, place, captures, recipe, deployment.read())
-        if findings:
+        try:
+            if captures.captures:
+                own, findings = _verified(case, place, captures, recipe, deployment.read())
+            recorded = None if findings else record(case, place.named, place.directory, own, deployment)
+        except LogError as error:
+            if len(places) == 1:
+                raise
+            recorded, findings = None, [Finding(UNREADABLE, error.message, Where(source=place.named))]
+        if recorded is None:
             failed = True
             _echo(*text.findings_block(findings))
             continue
-        recorded = record(case, place.named, place.directory, own, deployment)
         write_case(case, recorded.case, GuardedFiles(place.named), pending=False)
         _echo(f"{text.good('recorded')} {text.bold(text.clean(case.name))}: {_counts(recorded.case.requests)}")
     sys.exit(1 if failed else 0)

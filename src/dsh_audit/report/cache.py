@@ -179,8 +179,10 @@ def _csv_cell(value: Any) -> Any:
         return f"{Decimal(repr(value)):f}"
     if isinstance(value, bool):
         return "true" if value else "false"
-    # A spreadsheet takes a cell that starts so for a formula.
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
+    if not isinstance(value, str):
+        return value
+    value = text.clean(value)
+    return f"'{value}" if value[:1] in ("=", "+", "-", "@") else value  # else a spreadsheet takes it for a formula
 
 
 def rank(reports: Sequence[CacheReport]) -> list[CacheReport]:

@@ -13,12 +13,20 @@ from dsh_audit.finding import Finding, Severity, sort_findings
 from dsh_audit.text import ecma
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
 
 
 def clean(text: str) -> str:
-    """Text from a log made safe for a terminal: control, bidirectional and lone surrogate characters as escapes."""
-    return _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text).replace("\n", "\\n").replace("\t", "\\t")
+    """Text from a log made safe for a terminal: what controls it, has no width or is half a character as escapes."""
+    return _CONTROL.sub(_escaped, text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\u{{{code:x}}}"
 
 
 def good(text: str) -> str:
