@@ -34,3 +34,6 @@ mutants: .venv/ready
 
 clean:
 	rm -rf .venv dist build
+
+fuzz: .venv/ready
+	DSH_AUDIT_FUZZ_ROUNDS=2000 .venv/bin/python -m pytest -q tests/fuzz

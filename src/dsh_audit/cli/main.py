@@ -65,6 +65,10 @@ class _Commands(click.Group):
             raise _OutputClosedError from None
         except OSError as error:
             raise AuditError(f"reading or writing failed: {error.strerror or type(error).__name__}") from None
+        except ValueError as error:
+            if "embedded null" not in str(error):  # as every call of the system says it of a path
+                raise
+            raise UsageError("a path holds a null character: no file has such a name") from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
