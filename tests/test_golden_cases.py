@@ -16,7 +16,8 @@ PLUGIN_PACKAGES = "dsh_plugin_packages"
 
 
 def verify(case: Path, *options: str) -> tuple[int, dict[str, Any]]:
-    done = run("verify", case / "sessions", "--capture", case / "captures", "--format", "json", *options)
+    home = ("--home", str(case / "home")) if (case / "home").is_dir() else ()
+    done = run("verify", case / "sessions", "--capture", case / "captures", "--format", "json", *home, *options)
     assert done.stdout, done.stderr
     value: dict[str, Any] = json.loads(done.stdout)
     return done.returncode, value
