@@ -246,8 +246,7 @@ def test_an_adopted_alternative_stays() -> None:
     assumed, other = list(sessions.alternatives(request))[1]
     assert other.body is not None and first is not None
     assert other.body.to_bytes() != first.to_bytes()
-    sessions.adopt(assumed)
-    again = sessions.encode(request)
+    again = SessionEncoder(Deployment(), assumed).encode(request)
     assert again.body is not None
     assert again.body.to_bytes() == other.body.to_bytes()
     assert Used("providers.p.models.m.tool_update", "in-history", "capture") in again.unlogged

@@ -86,7 +86,7 @@ def test_a_guess_claims_no_bytes_until_a_capture_decides() -> None:
     assert "assumed" in guess.why[0]
     options = {encoded.protocol: assumed for assumed, encoded in encoder.alternatives(request)}
     assert list(options) == [CHAT, MESSAGES]
-    encoder.adopt(options[MESSAGES])
+    encoder = SessionEncoder(Deployment(), options[MESSAGES])
     proven = encoder.encode(request)
     assert (proven.protocol, proven.claim, proven.why) == (MESSAGES, "bytes", ())
     assert Used(NAME, "messages", "capture") in proven.unlogged

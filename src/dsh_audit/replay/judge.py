@@ -159,7 +159,7 @@ def _judge_match(pair: Pair, session: RebuiltSession, result: PairResult) -> Pai
         return None
     base = session.bodies[rebuilt.index][pair.alternative]
     whole = session.wholes[rebuilt.index][pair.alternative]
-    if BodyKey.of(base) != match.key:
+    if session.keys[rebuilt.index][pair.alternative] != match.key:
         return None
     if match.whole is not None:
         if whole is None or whole.key != match.whole:
@@ -197,7 +197,7 @@ def _judge_body(exchange: Exchange, place: int, session: RebuiltSession, result:
     body, bodies = exchange.read_body(), session.bodies[rebuilt.index]
     if body is None and exchange.digest is not None and bodies:
         whole = session.wholes[rebuilt.index][place]
-        key = BodyKey.of(bodies[place]) if whole is None else whole.key
+        key = session.keys[rebuilt.index][place] if whole is None else whole.key
         verdict, note = _judge_digest(exchange.digest, key)
         return replace(result, verdict=verdict, notes=(*result.notes, note), size_bytes=key.size_bytes)
     if body is None or not bodies:

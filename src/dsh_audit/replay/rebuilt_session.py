@@ -53,6 +53,7 @@ class RebuiltSession:
 
     Attributes:
         bodies: for each request the body of the likeliest reading of the log, then those of the others.
+        keys: their sizes and digests.
         wholes: the same with extension fields; None where a request has none.
         readings: what the bodies of a request with images are; empty for others.
         has_images: whether any request carries images or files.
@@ -61,6 +62,7 @@ class RebuiltSession:
     replay: Replay
     rebuilt: list[Rebuilt] = field(default_factory=list)
     bodies: list[tuple[Body, ...]] = field(default_factory=list)
+    keys: list[tuple[BodyKey, ...]] = field(default_factory=list)
     wholes: list[tuple[Whole | None, ...]] = field(default_factory=list)
     readings: list[tuple[Encoded, ...]] = field(default_factory=list)
     assumed: tuple[Used, ...] = ()
@@ -87,15 +89,15 @@ class RebuiltSession:
                 endpoint=_ENDPOINTS.get(rebuilt.encoded.protocol),
                 wire_min=rebuilt.request.dispatch.wire.minimum,
                 wire_max=rebuilt.request.dispatch.wire.maximum,
-                keys=tuple(BodyKey.of(body) for body in bodies),
+                keys=self.keys[rebuilt.index],
                 allows=rebuilt.allows,
                 opened_ms=None if rebuilt.request.purpose == "step" else rebuilt.request.dispatch.time_ms,
                 settled_ms=rebuilt.request.dispatch.settled_time_ms,
                 status=rebuilt.request.dispatch.status,
-                load_body=bodies.__getitem__,
+                load_body=self.bodies[rebuilt.index].__getitem__,
                 wholes=tuple(None if whole is None else whole.key for whole in wholes),
             )
-            for rebuilt, bodies, wholes in zip(self.rebuilt, self.bodies, self.wholes, strict=True)
+            for rebuilt, wholes in zip(self.rebuilt, self.wholes, strict=True)
         ]
 
     def adopt(self, assumed: Iterable[Used]) -> None:
@@ -141,6 +143,7 @@ class RebuiltSession:
         """Enter the next request of the replay."""
         self.rebuilt.append(rebuilt)
         self.bodies.append(())
+        self.keys.append(())
         self.wholes.append(())
         self.readings.append(())
         self.has_images = self.has_images or bool(self.replay.encoder.image_forms(rebuilt.request))
@@ -156,6 +159,7 @@ class RebuiltSession:
         known = [reading for reading in readings if reading.body is not None]
         bodies = tuple(reading.body for reading in known if reading.body is not None)
         self.bodies[rebuilt.index] = bodies
+        self.keys[rebuilt.index] = tuple(map(BodyKey.of, bodies))
         self.wholes[rebuilt.index] = tuple(_whole(rebuilt, body) for body in bodies)
         self.readings[rebuilt.index] = tuple(known) if any(reading.images for reading in known) else ()
 

@@ -57,6 +57,7 @@ _DIGITS = bytes(48 if chr(byte).isdigit() else 32 for byte in range(128)) + byte
 _LONG_INTEGER = b"0" * 16
 _ODD_OUTPUT = re.compile(rb'[{,]"[0-9]+":|[\[:,]-?[0-9]+[.e]|[\[:,]-?[0-9]{16}')
 """An index key, a real number or a long integer as orjson prints them; never missed, but strings may look like it."""
+_AS_ZEROS = bytes(48 if chr(byte).isdigit() else byte for byte in range(256))
 
 
 def _refuse(_: str) -> Any:
@@ -173,9 +174,17 @@ def stringify(value: Any) -> bytes:
         text = orjson.dumps(value, None, _OPTIONS)
     except TypeError:
         return slow.stringify_any(value)
-    if kind is not str and _ODD_OUTPUT.search(text) and not _is_plain(value):
+    if kind is not str and _is_odd_output(text) and not _is_plain(value):
         return slow.stringify_any(value)
     return text if len(text) > _SLACK else b"".join((text, b""))
+
+
+def _is_odd_output(text: bytes) -> bool:
+    zeros = text.translate(_AS_ZEROS)
+    # What the pattern finds has one of these in it when every digit is 0; searching for them is much faster.
+    is_real = b"0.0" in zeros or b":0e" in zeros or b",0e" in zeros or b"[0e" in zeros or b"-0e" in zeros
+    is_index = b'0":' in zeros and b'"":' in text.translate(None, b"0123456789")
+    return (is_real or is_index or _LONG_INTEGER in zeros) and _ODD_OUTPUT.search(text) is not None
 
 
 def stringify_text(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from dsh_audit.deployment import Deployment, Used
@@ -45,11 +45,6 @@ class SessionEncoder:
         self._guard = ShapeGuard()
         self._scan = ImageScan()
 
-    @property
-    def assumed(self) -> Mapping[str, Used]:
-        """Values in use that a capture gave."""
-        return self._assumed
-
     def encode(self, request: Request, protocol: str | None = None, form: ImageForm | None = None) -> Encoded:
         """The wire form of a request with its claim; what cannot be written says why.
 
@@ -80,8 +75,8 @@ class SessionEncoder:
     def alternatives(self, request: Request) -> Iterator[tuple[tuple[Used, ...], Encoded]]:
         """What else the request may have looked like, best guess first, to be compared with a capture.
 
-        Each is encoded when it is asked for, at the cost of a whole body; hand the assumptions of the one
-        that agrees to ``adopt``, so that the requests after it need no search.
+        Each is encoded when it is asked for, at the cost of a whole body; an encoder that is given the assumptions
+        of the one that agrees needs no search.
         """
         if request.why_not or request.purpose == "web-search":
             return
@@ -97,10 +92,6 @@ class SessionEncoder:
                     assumed = (*taken, mode)
                     yield assumed, self._with(assumed).encode(request)
 
-    def adopt(self, assumed: Iterable[Used]) -> None:
-        """Use values that a capture has proven, for this and all later requests."""
-        self._assumed.update((used.name, used) for used in assumed)
-
     def _with(self, assumed: Iterable[Used]) -> SessionEncoder:
         return SessionEncoder(self.deployment, (*self._assumed.values(), *assumed))
 
@@ -111,10 +102,12 @@ class SessionEncoder:
         try:
             self._guard.check(request)
             images = self._scan.of(request)
-            protocol = self._protocols.choose(request, UnloggedInputs(self.deployment, assumed=self._assumed)).protocol
-            return image_forms(request, images, self.deployment, is_pi=_is_pi(protocol)) if images else []
         except ShapeError:
             return []
+        if not images:
+            return []
+        protocol = self._protocols.choose(request, UnloggedInputs(self.deployment, assumed=self._assumed)).protocol
+        return image_forms(request, images, self.deployment, is_pi=_is_pi(protocol))
 
     def _encode_text(
         self, request: Request, protocol: str, inputs: UnloggedInputs, _images: RequestImages, _form: ImageForm | None

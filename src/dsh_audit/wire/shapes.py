@@ -23,9 +23,15 @@ class ShapeGuard:
         self._problem: str | None = None
         self._header: object = None
         self._histories = 0
+        self._sound: Request | None = None
 
     def check(self, request: Request) -> None:
         """Raise ShapeError when some part of a request has a shape that no release writes."""
+        if request is not self._sound:
+            self._check(request)
+            self._sound = request
+
+    def _check(self, request: Request) -> None:
         _check_settings(request)
         if request.tools is not None and request.tools is not self._header:
             check_tools(request.tools)

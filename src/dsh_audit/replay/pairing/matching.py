@@ -51,7 +51,11 @@ class KeyFinder:
 
     def find(self, captured: bytes) -> BodyKey | None:
         """The longest rebuilt body that explains the captured one."""
-        likely = {len(captured), *(captured.rfind(name) + 1 for name in _EXTENSION_STARTS)}
+        if len(captured) in self._known:
+            key = BodyKey(len(captured), hashlib.sha256(captured).hexdigest())
+            if key in self._keys:
+                return key
+        likely = {captured.rfind(name) + 1 for name in _EXTENSION_STARTS}
         return self._find(captured, sorted(likely & self._known)) or self._find(captured, self._sizes)
 
     def _find(self, captured: bytes, sizes: Sequence[int]) -> BodyKey | None:
