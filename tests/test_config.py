@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tomllib
@@ -15,6 +16,7 @@ from jsonschema import Draft202012Validator
 from dsh_audit.cli.config import options_of
 from dsh_audit.cli.config_schema import build_schema
 from dsh_audit.cli.main import cli
+from dsh_audit.wire.constants import CONSTANTS, Constant
 from tests.cli import Done, run
 from tests.logs import two_turns
 
@@ -119,9 +121,11 @@ def test_several_values_in_the_environment(project: Path) -> None:
     assert "two" in failure(run("verify", "session.jsonl", env=env))[0]
 
 
-def test_paths_are_relative_to_the_file(project: Path) -> None:
+def test_paths_are_relative_to_the_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "deployment.toml").write_text("", "utf-8")
     (project / "text").write_text("Summarise.", "utf-8")
+    known = Constant("compaction-instruction", 10, hashlib.sha256(b"Summarise.").hexdigest())
+    monkeypatch.setitem(CONSTANTS, known.name, known)
     settings(project, 'deployment = "deployment.toml"\nconstant = "compaction-instruction=text"\n')
     assert run("requests", "session.jsonl").returncode == 0
     (project / "deployment.toml").unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from dsh_audit import open_session
 from dsh_audit.attachments.references import Reference
 from dsh_audit.attachments.versions import default_policy
+from dsh_audit.wire.constants import CONSTANTS, Constant
 from dsh_audit.wire.images import OffloadLimits
 from tests.captures import write_bundle
 from tests.cli import run
@@ -36,8 +38,16 @@ def rendered(log: Path, request: int, *more: str) -> bytes:
     return done.stdout
 
 
+@pytest.fixture(autouse=True)
+def texts_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The texts of the harness are not shipped; ours take their place."""
+    for name, text in TEXTS.items():
+        known = Constant(name, len(text), hashlib.sha256(text.encode()).hexdigest())
+        monkeypatch.setitem(CONSTANTS, name, known)
+
+
 def deployed(tmp_path: Path, **more: Json) -> list[str]:
-    """A deployment file with texts of our own; their digests matter only where a capture shows them."""
+    """A deployment file with texts of our own."""
     for name, text in TEXTS.items():
         (tmp_path / name).write_text(text)
     settings = {"harness": {"home": "/srv/home"}, "constants": {name: name for name in TEXTS}, **more}
@@ -298,7 +308,8 @@ def test_a_single_request_takes_its_images_from_a_store(tmp_path: Path) -> None:
 GOLDEN = Path(__file__).parent.parent / "golden"
 
 
-def test_an_upload_is_told_with_the_request_that_needed_it(tmp_path: Path) -> None:
+def test_an_upload_is_told_with_the_request_that_needed_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # the capture shows the texts of the harness
     case = tmp_path / "case"
     shutil.copytree(GOLDEN / "v4-images-files", case)
     known: list[str | Path] = [case / "sessions", "--capture", case / "captures", "--home", case / "home"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import inspect
 import json
 import pydoc
@@ -16,6 +17,7 @@ import pytest
 import dsh_audit
 from dsh_audit import types
 from dsh_audit.text.to_json import to_json
+from dsh_audit.wire.constants import CONSTANTS, Constant
 from tests.cli import run
 
 ROOT = Path(__file__).parent.parent
@@ -127,9 +129,14 @@ def test_audits_of_a_session() -> None:
         dsh_audit.open_session(folder / "nowhere")
 
 
-def test_constants_are_added_to_the_file(tmp_path: Path) -> None:
+def test_constants_are_added_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "d.toml").write_text('[harness]\nversion = "0.1.3"\n', "utf-8")
-    deployment = dsh_audit.load_deployment(tmp_path / "d.toml", constants={"compaction-instruction": "x"})
+    text = {"compaction-instruction": "x"}
+    with pytest.raises(types.DeploymentError, match="not the text of the harness"):
+        dsh_audit.load_deployment(tmp_path / "d.toml", constants=text)
+    known = Constant("compaction-instruction", 1, hashlib.sha256(b"x").hexdigest())
+    monkeypatch.setitem(CONSTANTS, known.name, known)
+    deployment = dsh_audit.load_deployment(tmp_path / "d.toml", constants=text)
     assert deployment.look_up("harness", "version") == "0.1.3" and deployment.constants
     with pytest.raises(types.UsageError):
         dsh_audit.load_deployment(tmp_path / "nowhere.toml")

@@ -22,6 +22,7 @@ from dsh_audit.record import dataclass
 from dsh_audit.replay import verification
 from dsh_audit.replay.sent import SentRequest, build_sent
 from dsh_audit.replay.session_replay import Replay
+from dsh_audit.wire.constants import check_constants
 
 PathLike = str | Path
 
@@ -114,8 +115,12 @@ def load_deployment(path: PathLike | None, *, constants: Mapping[str, str] | Non
 
     Args:
         constants: fixed texts of the harness by name, beside those that the file names.
+
+    Raises:
+        DeploymentError: the file is malformed, or a text is not the one of the harness.
     """
     deployment = common.read_deployment(None if path is None else str(path), ())
+    check_constants(constants or {})
     return replace(deployment, constants={**deployment.constants, **(constants or {})})
 
 

@@ -118,7 +118,7 @@ def read_deployment(
             raise UsageError(f"--constant {item}: expected NAME=FILE")
         texts[name] = read_text_file(path, "constant")
     if deployment_file is None:
-        return Deployment({}, texts)
+        return _checked(Deployment({}, texts))
     data = read_binary_file(deployment_file)
     folder = Path(deployment_file).parent
     deployment = parse_deployment(
@@ -128,6 +128,7 @@ def read_deployment(
         constants=texts,
         read_constant=lambda path: _read_constant(folder / path),
     )
+    _checked(deployment)
     named = deployment.look_up("pi_ai", "catalog")
     directory = catalog or (folder / named if isinstance(named, str) else None)
     if directory is not None and catalog is None:
@@ -135,6 +136,15 @@ def read_deployment(
     return (
         deployment if directory is None else replace(deployment, catalog=_read_catalogues(deployment, Path(directory)))
     )
+
+
+def _checked(deployment: Deployment) -> Deployment:
+    """A deployment whose fixed texts are those of the harness."""
+    if deployment.constants:
+        from dsh_audit.wire.constants import check_constants
+
+        check_constants(deployment.constants)
+    return deployment
 
 
 def _read_constant(path: Path) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 from dsh_audit.attachments import handles
+from dsh_audit.errors import DeploymentError
 from dsh_audit.record import dataclass
 from dsh_audit.request.neutral import COMPACTION_INSTRUCTION
 from dsh_audit.text import ecma
@@ -29,6 +31,21 @@ class Constant:
         if ecma.length(text) != self.length:
             return False
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() == self.sha256
+
+
+def check_constants(texts: Mapping[str, str]) -> None:
+    """Refuse given texts that are not the ones of the harness.
+
+    Raises:
+        DeploymentError: an unknown name, or a text with another digest.
+    """
+    for name, text in texts.items():
+        if name not in CONSTANTS:
+            raise DeploymentError(f"constant {name}: no such text", hint=f"known: {', '.join(sorted(CONSTANTS))}")
+        if not CONSTANTS[name].matches(text):
+            units = f"{ecma.length(text)} UTF-16 units, {CONSTANTS[name].length} expected"
+            hint = "the file holds the text alone, without a line end that it does not have"
+            raise DeploymentError(f"constant {name}: not the text of the harness ({units})", hint=hint)
 
 
 CONSTANTS: dict[str, Constant] = {
