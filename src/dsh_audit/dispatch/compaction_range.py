@@ -1,4 +1,10 @@
-"""The range that a failed compaction would have replaced, computed again: it is not logged. Spec dispatch 5.3."""
+"""The range that a failed compaction would have replaced, computed again: it is not logged. Spec dispatch 5.3.
+
+The harness walks from the newest message back until what it keeps has the price it retains, then on to the next place
+that leaves no tool call without its result. Both the retention and the prices may differ from what is known here, so
+every balanced place is a candidate: the computed one first, then the longer ranges; a price that the error states goes
+before.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""One-shot calls: session title, compaction, DeepSeek web search. Source: spec dispatch 5."""
+"""One-shot calls: session title, compaction, DeepSeek web search. Source: spec dispatch 5.
+
+They race the step request: a title is opened before a step and may be accepted, answered or given up at any time until
+two turns later, so it stays open and holds back what came after it. A delivery marker names no call. It is the
+one-shot's when its ``throughSeq`` reaches the opening event and no step waits for a marker; when one waits, the marker
+is shared until another marker or an answer tells whose it was.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Pairs of two ordered lists: equal keys first, then the order of what is left between them.
 
-Pure index arithmetic; what the items are is the business of the caller.
+Pure index arithmetic; what the items are is the business of the caller. Equal keys alone cannot tell repeated items
+apart (a retry sends the same bytes again), so among equals those are chosen that leave a place, in order, for the odd
+items around them; then order and likeness decide between the sure pairs, never across them.
 """
 
 from __future__ import annotations
