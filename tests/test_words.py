@@ -197,7 +197,8 @@ class Place:
             (self.path / "deployment.json").write_text(json.dumps(self.given))
         self.rows = len((before := session_of(None, **self.options)).rows)
         self.before = self.log("before", before)
-        assert run("golden", "record", self.before, "-o", self.path / "cases", *self.deployment).returncode == 0
+        record = ("golden", "record", "--force", self.before, "-o", self.path / "cases")
+        assert run(*record, *self.deployment).returncode == 0
 
     def log(self, name: str, session: ToySession) -> Path:
         target = self.path / name / f"session{'' if session.version == 0 else f'.v{session.version}'}.jsonl"

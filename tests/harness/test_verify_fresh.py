@@ -34,7 +34,8 @@ def test_fresh_run_is_verified(name: str, tmp_path: Path) -> None:
     deployment = tmp_path / "deployment.json"
     deployment.write_text(json.dumps(case.get("deployment", {})))
     captures = ("--capture", tmp_path / "captures", "--deployment", deployment)
-    code, report = _run("verify", tmp_path / "sessions", *captures)
+    home = ("--home", tmp_path / "home") if (tmp_path / "home").is_dir() else ()
+    code, report = _run("verify", tmp_path / "sessions", *captures, *home)
 
     summary = report["summary"]
     assert summary["captured"] == len(list(tmp_path.glob("captures/*.body"))) > 0
@@ -46,7 +47,8 @@ def test_fresh_run_is_verified(name: str, tmp_path: Path) -> None:
     assert _errors(report) <= (TORN if _kind(name).startswith("left-") else set())
     allowed = set() if case["runtime"] == "0.1.1rc1" else {PACKAGES}
     assert {field["name"] for pair in report["pairs"] for field in pair["unlogged"]} <= allowed, _bad(report)
-    assert summary["captured"] == summary["identical"] + summary["identical_except_unlogged"]
+    uploads = [pair for pair in report["pairs"] if pair["verdict"] == "other" and pair.get("upload")]
+    assert summary["captured"] == summary["identical"] + summary["identical_except_unlogged"] + len(uploads)
     assert summary["not_captured"] == 0
 
 
